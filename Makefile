@@ -1,0 +1,50 @@
+# Two commands on a bare machine with Python 3.11 or newer:
+#   make demo    sets everything up and runs the main job
+#   make test    sets everything up, then lints, checks types and runs the tests
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-slow benchmark lint format clean
+
+help:  ## list the commands
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 14
+
+$(VENV)/core: pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "maxmean needs Python 3.11 or newer; name one with PYTHON=...")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) install --constraint constraints.txt --editable .
+	@touch $@
+
+# torch is named with its version on its own: a range would fetch the newest build with its CUDA packages.
+$(VENV)/full: $(VENV)/core
+	$(PIP) install --constraint constraints.txt torch==2.13.0
+	$(PIP) install --constraint constraints.txt --editable '.[test,jax,torch]'
+	@touch $@
+
+demo: $(VENV)/core  ## estimate the best of ten simulated ads: a table and a picture
+	@mkdir -p out
+	$(BIN)/maxmean estimate src/maxmean/data/ads.csv --plot out/ads.png
+
+lint: $(VENV)/full  ## style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: lint  ## style, types and the tests (under five minutes on two cores)
+	$(BIN)/pytest -n auto
+
+test-slow: $(VENV)/full  ## the longer checks
+	$(BIN)/pytest -n auto -m slow
+
+benchmark: $(VENV)/full  ## speed, as ratios against peers measured in the same run
+	$(BIN)/python benchmarks/statistics.py
+
+format: $(VENV)/full  ## mend the style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:  ## remove what the other commands made
+	rm -rf $(VENV) out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info

@@ -1,0 +1,70 @@
+"""The statistics: estimators of the maximum expected value, on NumPy, JAX and PyTorch arrays."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from .estimators import (
+    average_estimate,
+    best_probabilities,
+    cross_validation_estimate,
+    double_estimate,
+    kernel_estimate,
+    kernel_weights,
+    maximum_estimate,
+    maxmin_estimate,
+    t_estimate,
+    weighted_estimate,
+    weighted_mean,
+)
+from .kernels import (
+    KERNELS,
+    Beta,
+    Custom,
+    Epanechnikov,
+    Gaussian,
+    Indicator,
+    Kernel,
+    KernelError,
+    Softmax,
+    StudentT,
+    Triangle,
+    check_kernel,
+)
+from .statistic import t_statistic
+
+_SUBMODULES = ("theory", "tuning", "processes", "inference", "winner")
+
+__all__ = [
+    "KERNELS",
+    "Beta",
+    "Custom",
+    "Epanechnikov",
+    "Gaussian",
+    "Indicator",
+    "Kernel",
+    "KernelError",
+    "Softmax",
+    "StudentT",
+    "Triangle",
+    "average_estimate",
+    "best_probabilities",
+    "check_kernel",
+    "cross_validation_estimate",
+    "double_estimate",
+    "kernel_estimate",
+    "kernel_weights",
+    "maximum_estimate",
+    "maxmin_estimate",
+    "t_estimate",
+    "t_statistic",
+    "weighted_estimate",
+    "weighted_mean",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _SUBMODULES:
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

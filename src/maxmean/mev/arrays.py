@@ -1,0 +1,117 @@
+"""One spelling for three array libraries: NumPy, JAX and PyTorch.
+
+Everything in :mod:`maxmean.mev` is written once, against the array API standard. This file holds the little that the
+standard does not cover: finding the library of an argument, the special functions, and random numbers.
+JAX and PyTorch are never imported from here unless an argument of theirs has arrived.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from types import ModuleType
+from typing import Any, TypeAlias
+
+import numpy as np
+
+Array: TypeAlias = Any
+"""An array of NumPy, JAX or PyTorch. The functions return the kind they were given."""
+
+Rng: TypeAlias = Any
+"""A source of random numbers: a seed, a ``numpy.random.Generator``, a JAX key or a ``torch.Generator``."""
+
+
+def is_torch(value: object) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
+def is_jax(value: object) -> bool:
+    jax = sys.modules.get("jax")
+    return jax is not None and isinstance(value, jax.Array)
+
+
+def namespace(*values: object) -> ModuleType:
+    """The array library that ``values`` belong to; NumPy where none of them is an array.
+
+    >>> namespace([1.0, 2.0]).__name__
+    'numpy'
+    """
+    torch_seen = any(is_torch(value) for value in values)
+    jax_seen = any(is_jax(value) for value in values)
+    if torch_seen and jax_seen:
+        raise TypeError("PyTorch and JAX arrays cannot be mixed in one call; convert one of them first")
+    if torch_seen:
+        try:
+            from array_api_compat import torch as torch_namespace
+        except ImportError as error:
+            raise ImportError("PyTorch tensors need array-api-compat: pip install 'maxmean[torch]'") from error
+        return torch_namespace
+    if jax_seen:
+        import jax.numpy as jax_namespace
+
+        return jax_namespace
+    return np
+
+
+def as_floats(xp: ModuleType, *values: object) -> tuple[Array, ...]:
+    """Arrays of ``values`` in one floating type and on one device: integers become the library's default float."""
+    template = next((v for v in values if is_torch(v) or is_jax(v)), None)
+    device = template.device if is_torch(template) else None
+    arrays = [xp.asarray(v) if device is None else xp.asarray(v, device=device) for v in values]
+    dtypes = [a.dtype for a in arrays if xp.isdtype(a.dtype, "real floating")]
+    dtype = xp.result_type(*dtypes) if dtypes else xp.asarray(1.0).dtype
+    return tuple(a if a.dtype == dtype else xp.astype(a, dtype) for a in arrays)
+
+
+def constant(values: np.ndarray, like: Array) -> Array:
+    """``values`` as an array of the kind, type and device of ``like``."""
+    if is_torch(like):
+        return namespace(like).asarray(values, dtype=like.dtype, device=like.device)
+    return namespace(like).asarray(values, dtype=like.dtype)
+
+
+def special(xp: ModuleType) -> ModuleType:
+    """The module with ``ndtr``, ``ndtri``, ``log_ndtr`` and ``betainc`` for the arrays of ``xp``."""
+    if xp is np:
+        import scipy.special
+
+        return scipy.special
+    if xp.__name__ == "jax.numpy":
+        import jax.scipy.special
+
+        return jax.scipy.special
+    from . import torch_special
+
+    return torch_special
+
+
+def quiet(xp: ModuleType) -> AbstractContextManager[object]:
+    """Silence NumPy where an infinite or vanishing quotient is the intended limit; the others never warn."""
+    return np.errstate(over="ignore", under="ignore", divide="ignore") if xp is np else nullcontext()
+
+
+def uniform(rng: Rng, shape: tuple[int, ...], like: Array) -> Array:
+    """Independent uniforms on [0, 1) of the kind, type and device of ``like``."""
+    return _draw(rng, shape, like, "uniform")
+
+
+def normal(rng: Rng, shape: tuple[int, ...], like: Array) -> Array:
+    """Independent standard normals of the kind, type and device of ``like``."""
+    return _draw(rng, shape, like, "normal")
+
+
+def _draw(rng: Rng, shape: tuple[int, ...], like: Array, law: str) -> Array:
+    if is_jax(rng):
+        import jax
+
+        draw: Callable[..., Array] = jax.random.uniform if law == "uniform" else jax.random.normal
+        return draw(rng, shape, dtype=like.dtype)
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(rng, torch.Generator):
+        draw = torch.rand if law == "uniform" else torch.randn
+        return draw(shape, generator=rng, dtype=like.dtype, device=rng.device).to(like.device)
+    generator = np.random.default_rng(rng)
+    numbers = generator.random(shape) if law == "uniform" else generator.standard_normal(shape)
+    return constant(numbers, like)

@@ -1,0 +1,367 @@
+r"""Kernels: how much an option counts, as a function of its statistic T <= 0.
+
+A kernel is non-negative, increases on (-inf, 0] and tends to zero at -inf; the best option always counts in full, kappa(0).
+Each is a frozen dataclass that is called with T. Parameters may be numbers or arrays that broadcast against T, JAX tracers
+included: every kernel is a JAX pytree, so that ``jax.vmap`` runs over many alphas in one program.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+import numpy as np
+
+from .arrays import Array, as_floats, is_jax, is_torch, namespace, quiet, special
+
+
+class KernelError(ValueError):
+    """A function or a parameter that does not make a kernel; the message says which requirement it breaks."""
+
+
+class Kernel(ABC):
+    """What all kernels share. Call one with T to get the (not yet normalised) weights."""
+
+    name: ClassVar[str]
+    _registered: ClassVar[set[type]] = set()
+
+    def __post_init__(self) -> None:
+        _register_with_jax(type(self))
+        self._check()
+
+    def _check(self) -> None:
+        """Raise :class:`KernelError` for parameters outside their range."""
+
+    @property
+    def kinks(self) -> tuple[float, ...]:
+        """The T < 0 where the kernel is not smooth: quadrature must split there."""
+        return ()
+
+    @abstractmethod
+    def __call__(self, statistic: Array) -> Array:
+        """Weights for the statistics T <= 0, of the same shape."""
+
+
+@dataclass(frozen=True)
+class Indicator(Kernel):
+    r"""The T-Estimator's kernel: one for every option that the test at level alpha does not reject, zero for the rest.
+
+    .. math:: \kappa(T) = 1\{T \ge \Phi^{-1}(\alpha)\}
+
+    >>> Indicator(alpha=0.1)(np.array([-1.3, -1.2, 0.0]))
+    array([0., 1., 1.])
+    """
+
+    alpha: Any = 0.1
+    """Significance level in (0, 0.5]. At 0.5 only the largest mean counts."""
+
+    name: ClassVar[str] = "indicator"
+
+    def _check(self) -> None:
+        _require(self.alpha, lambda a: (a > 0) & (a <= 0.5), "alpha must lie in (0, 0.5]")
+
+    @property
+    def kinks(self) -> tuple[float, ...]:
+        return (float(_ndtri(self.alpha)),) if self.alpha < 0.5 else ()
+
+    def __call__(self, statistic: Array) -> Array:
+        xp = namespace(statistic, self.alpha)
+        (statistic,) = as_floats(xp, statistic)
+        return xp.astype(statistic >= _ndtri(self.alpha), statistic.dtype)
+
+
+@dataclass(frozen=True)
+class Gaussian(Kernel):
+    r"""The Gaussian distribution function with standard deviation lambda, the K-Estimator's usual kernel.
+
+    .. math:: \kappa(T) = \Phi(T / \lambda)
+
+    >>> Gaussian()(np.array([-40.0, -1.0, 0.0])).round(4)
+    array([0.    , 0.1587, 0.5   ])
+    """
+
+    scale: Any = 1.0
+    """Standard deviation lambda > 0. Towards zero the estimate becomes the maximum, towards infinity the average."""
+
+    name: ClassVar[str] = "gaussian"
+
+    def _check(self) -> None:
+        _require(self.scale, lambda s: (s > 0) & np.isfinite(s), "scale must be positive and finite")
+
+    def __call__(self, statistic: Array) -> Array:
+        xp = namespace(statistic, self.scale)
+        (statistic,) = as_floats(xp, statistic)
+        with quiet(xp):
+            return special(xp).ndtr(statistic if _is_one(self.scale) else statistic / self.scale)
+
+
+@dataclass(frozen=True)
+class StudentT(Kernel):
+    r"""The distribution function of Student's t: heavier tails than the Gaussian, so weaker options count longer.
+
+    .. math:: \kappa(T) = F_{t(\nu)}(T) = \tfrac12 I_{\nu / (\nu + T^2)}(\nu/2, 1/2)
+
+    >>> StudentT(df=1.0)(np.array([-1.0, 0.0])).round(4)
+    array([0.25, 0.5 ])
+    """
+
+    df: Any = 5.0
+    """Degrees of freedom nu > 0."""
+
+    name: ClassVar[str] = "student-t"
+
+    def _check(self) -> None:
+        _require(self.df, lambda d: (d > 0) & np.isfinite(d), "df must be positive and finite")
+
+    def __call__(self, statistic: Array) -> Array:
+        xp = namespace(statistic, self.df)
+        (statistic,) = as_floats(xp, statistic)
+        # So far out that no weight is left, T is held where its square is finite, and with it the derivative.
+        statistic = xp.clip(statistic, -math.sqrt(float(xp.finfo(statistic.dtype).max)) / 16, None)
+        # Close to T = 0 the argument 1/(1 + T²/nu) would lose T: there the complementary integral keeps it.
+        ratio = statistic * statistic / self.df
+        near = ratio < 1
+        half = xp.ones_like(ratio) * 0.5
+        df_half = xp.ones_like(ratio) * (self.df / 2)
+        complement = special(xp).betainc(half, df_half, xp.where(near, ratio / (1 + ratio), half))
+        tail = special(xp).betainc(df_half, half, xp.where(near, half, 1 / (1 + ratio)))
+        return 0.5 * xp.where(near, 1 - complement, tail)
+
+
+@dataclass(frozen=True)
+class Epanechnikov(Kernel):
+    r"""A parabola on [-1, 0] that forgets every option more than one standard error below the best.
+
+    .. math:: \kappa(T) = \tfrac34 (1 - T^2)\, 1\{|T| \le 1\}
+
+    >>> Epanechnikov()(np.array([-2.0, -0.5, 0.0]))
+    array([0.    , 0.5625, 0.75  ])
+    """
+
+    name: ClassVar[str] = "epanechnikov"
+
+    @property
+    def kinks(self) -> tuple[float, ...]:
+        return (-1.0,)
+
+    def __call__(self, statistic: Array) -> Array:
+        near = _clipped(statistic, -1.0)
+        return 0.75 * (1 - near * near)
+
+
+@dataclass(frozen=True)
+class Triangle(Kernel):
+    r"""A straight line on [-1, 0].
+
+    .. math:: \kappa(T) = (1 - |T|)\, 1\{|T| \le 1\}
+
+    >>> Triangle()(np.array([-2.0, -0.25, 0.0]))
+    array([0.  , 0.75, 1.  ])
+    """
+
+    name: ClassVar[str] = "triangle"
+
+    @property
+    def kinks(self) -> tuple[float, ...]:
+        return (-1.0,)
+
+    def __call__(self, statistic: Array) -> Array:
+        return 1 + _clipped(statistic, -1.0)
+
+
+@dataclass(frozen=True)
+class Softmax(Kernel):
+    r"""The exponential function of T (not of the mean, as the softmax operators of reinforcement learning have it).
+
+    .. math:: \kappa(T) = \exp(T)
+
+    >>> Softmax()(np.array([-np.inf, 0.0]))
+    array([0., 1.])
+    """
+
+    name: ClassVar[str] = "softmax"
+
+    def __call__(self, statistic: Array) -> Array:
+        xp = namespace(statistic)
+        (statistic,) = as_floats(xp, statistic)
+        with quiet(xp):
+            return xp.exp(statistic)
+
+
+@dataclass(frozen=True)
+class Beta(Kernel):
+    r"""The beta distribution function, moved from [0, 1] to [-5, 0].
+
+    .. math:: \kappa(T) = I_{1 + T/5}(a, b) \text{ for } T \ge -5, \quad 0 \text{ below}
+
+    >>> Beta(a=1.0, b=1.0)(np.array([-6.0, -2.5, 0.0]))
+    array([0. , 0.5, 1. ])
+    """
+
+    a: Any = 2.0
+    """First shape parameter, positive."""
+    b: Any = 0.5
+    """Second shape parameter, positive."""
+
+    name: ClassVar[str] = "beta"
+    support: ClassVar[float] = 5.0
+
+    def _check(self) -> None:
+        _require(self.a, lambda a: (a > 0) & np.isfinite(a), "a must be positive and finite")
+        _require(self.b, lambda b: (b > 0) & np.isfinite(b), "b must be positive and finite")
+
+    @property
+    def kinks(self) -> tuple[float, ...]:
+        return (-self.support,)
+
+    def __call__(self, statistic: Array) -> Array:
+        xp = namespace(statistic, self.a, self.b)
+        near = _clipped(statistic, -self.support)
+        a, b = (xp.ones_like(near) * p for p in (self.a, self.b))
+        # At the ends the value is known and the slope is infinite or zero: the inner `where` keeps gradients finite.
+        interior = (near > -self.support) & (near < 0)
+        position = xp.where(interior, 1 + near / self.support, xp.ones_like(near) * 0.5)
+        value = special(xp).betainc(a, b, position)
+        return xp.where(interior, value, xp.where(near < 0, xp.zeros_like(near), xp.ones_like(near)))
+
+
+@dataclass(frozen=True)
+class Custom(Kernel):
+    """Any function of T as a kernel, checked on a grid when it is made.
+
+    >>> kernel = Custom(lambda t: np.exp(2 * t))
+    >>> Custom(lambda t: 0 * t + 1)
+    Traceback (most recent call last):
+    maxmean.mev.kernels.KernelError: the kernel must tend to 0 as T goes to -inf, but is 1 at T = -1e+12 (1 at T = 0)
+    """
+
+    function: Callable[[Array], Array]
+    """Called with an array of T <= 0 (it may hold -inf); returns the weights, of the same shape."""
+    kinks_at: tuple[float, ...] = ()
+    """The T < 0 where the function jumps or bends, if any: :mod:`maxmean.mev.theory` needs them to be exact."""
+    label: str = "custom"
+
+    name: ClassVar[str] = "custom"
+
+    def _check(self) -> None:
+        check_kernel(self.function)
+
+    @property
+    def kinks(self) -> tuple[float, ...]:
+        return self.kinks_at
+
+    def __call__(self, statistic: Array) -> Array:
+        return self.function(statistic)
+
+
+KERNELS: dict[str, type[Kernel]] = {
+    cls.name: cls for cls in (Indicator, Gaussian, StudentT, Epanechnikov, Triangle, Softmax, Beta)
+}
+"""Kernels by the name that the command line and the tables use."""
+
+
+def as_kernel(kernel: Kernel | Callable[[Array], Array]) -> Kernel:
+    """``kernel`` itself, or a plain function of T wrapped in :class:`Custom` and thereby checked."""
+    if isinstance(kernel, Kernel):
+        return kernel
+    if not callable(kernel):
+        raise KernelError(f"a kernel is a function of T, not {kernel!r}")
+    return Custom(kernel)
+
+
+def check_kernel(function: Callable[[Array], Array]) -> None:
+    """Check the paper's three requirements on a grid of T from -1e12 to 0; raise :class:`KernelError` if one fails."""
+    grid = np.concatenate([-np.geomspace(1e12, 1e-6, 1201), [0.0]])
+    try:
+        values = _evaluate(function, grid)
+    except KernelError:
+        raise
+    except Exception as error:
+        raise KernelError(f"the kernel cannot be evaluated on an array of T: {error}") from error
+    if values.shape != grid.shape:
+        raise KernelError(f"the kernel must return one weight for each T, but gave shape {values.shape} for {grid.shape}")
+    if not np.all(np.isfinite(values)):
+        raise KernelError(f"the kernel must be finite, but is not at T = {grid[~np.isfinite(values)][0]:g}")
+    top, slack = values[-1], 1e-6 * abs(values[-1])
+    if np.any(values < 0):
+        raise KernelError(f"the kernel must not be negative, but is {values.min():g} at T = {grid[values.argmin()]:g}")
+    if np.any(np.diff(values) < -slack):
+        raise KernelError(f"the kernel must increase on (-inf, 0], but falls after T = {grid[np.diff(values).argmin()]:g}")
+    if not top > 0:
+        raise KernelError("the kernel must be positive at T = 0")
+    if values[0] > 1e-3 * top:
+        raise KernelError(
+            f"the kernel must tend to 0 as T goes to -inf, but is {values[0]:g} at T = {grid[0]:g} ({top:g} at T = 0)"
+        )
+
+
+def _evaluate(function: Callable[[Array], Array], grid: np.ndarray) -> np.ndarray:
+    """Values of ``function`` on ``grid`` as NumPy numbers, whichever array library it is written for."""
+    jax, torch = sys.modules.get("jax"), sys.modules.get("torch")
+    try:
+        if jax is None:
+            return np.asarray(function(grid), dtype=float)
+        with jax.ensure_compile_time_eval():
+            return np.asarray(function(grid), dtype=float)
+    except (TypeError, AttributeError):
+        if torch is None:
+            raise
+        return function(torch.as_tensor(grid)).detach().cpu().numpy()
+
+
+def _register_with_jax(cls: type[Kernel]) -> None:
+    """Make ``cls`` a JAX pytree, once, as soon as JAX is there. JAX is never imported for this."""
+    jax = sys.modules.get("jax")
+    if jax is None or not hasattr(jax, "tree_util") or cls in Kernel._registered:
+        return
+    Kernel._registered.add(cls)
+    static = cls is Custom  # a function is no leaf
+    names = [f.name for f in fields(cls)]  # type: ignore[arg-type]
+
+    def flatten(kernel: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        values = tuple(getattr(kernel, name) for name in names)
+        return ((), values) if static else (values, ())
+
+    def unflatten(constant: tuple[Any, ...], leaves: tuple[Any, ...]) -> Any:
+        kernel = object.__new__(cls)  # no checks here: leaves may be tracers or placeholders
+        for name, value in zip(names, constant if static else leaves, strict=True):
+            object.__setattr__(kernel, name, value)
+        return kernel
+
+    jax.tree_util.register_pytree_node(cls, flatten, unflatten)
+
+
+def _require(value: Any, condition: Callable[[Any], Any], sentence: str) -> None:
+    """Check a parameter whose value is known; a traced one is the caller's responsibility."""
+    jax = sys.modules.get("jax")
+    if jax is not None and isinstance(value, jax.core.Tracer):
+        return
+    numbers = value.detach().cpu().numpy() if is_torch(value) else np.asarray(value)
+    if numbers.dtype.kind not in "fiu" or not np.all(condition(numbers)):
+        raise KernelError(f"{sentence}, not {value}")
+
+
+def _ndtri(alpha: Any) -> Any:
+    """Standard normal quantile; a plain number stays one, so that it takes the type of what it meets."""
+    if is_torch(alpha) or is_jax(alpha):
+        return special(namespace(alpha)).ndtri(alpha)
+    quantile = special(np).ndtri(alpha)
+    return quantile if np.ndim(quantile) else float(quantile)
+
+
+def _is_one(parameter: Any) -> bool:
+    return isinstance(parameter, (int, float)) and parameter == 1
+
+
+def _clipped(statistic: Array, lowest: float) -> Array:
+    xp = namespace(statistic)
+    (statistic,) = as_floats(xp, statistic)
+    return xp.clip(statistic, lowest, None)
+
+
+for _cls in (*KERNELS.values(), Custom):
+    _register_with_jax(_cls)

@@ -1,0 +1,66 @@
+"""The two-sample statistic T: how far below the best an option's mean lies, in standard errors of the difference."""
+
+from __future__ import annotations
+
+from .arrays import Array, as_floats, namespace, quiet
+
+
+def t_statistic(means: Array, variances: Array, *, covariances: Array | None = None) -> Array:
+    r"""Two-sample statistic of every option against the best one; zero for the best and negative for the rest.
+
+    .. math:: T_i = \frac{\hat\mu_i - \hat\mu_*}{\sqrt{v_i + v_* - 2 c_{i*}}}, \qquad \hat\mu_* = \max_j \hat\mu_j
+
+    Parameters
+    ----------
+    means
+        Sample means, shape ``(..., M)``: the last axis runs over the options.
+    variances
+        Variances *of the means* (:math:`s^2/n`, not :math:`s^2`), broadcastable to ``means``.
+    covariances
+        Covariance matrix *of the means* (sample covariance / n), shape ``(..., M, M)``, for paired samples: the paper's
+        corrected statistic T*. Left out, the options are taken for independent.
+
+    Notes
+    -----
+    An option whose mean equals the maximum has T = 0, whatever its variance. A smaller mean without any variance has
+    T = -inf: there is no doubt that it is smaller. Where several options tie for the best, :math:`v_*` and :math:`c_{i*}` are averaged
+    over them, so that the result does not depend on their order. A variance of the difference that rounding has made
+    negative counts as zero.
+
+    Examples
+    --------
+    >>> t_statistic([1.0, 4.0], [9.0, 16.0])
+    array([-0.6,  0. ])
+    >>> t_statistic([1.0, 4.0], [9.0, 16.0], covariances=[[9.0, 8.0], [8.0, 16.0]])
+    array([-1.,  0.])
+    """
+    xp = namespace(means, variances, covariances)
+    means, variances = as_floats(xp, means, variances)
+    check_options(means, variances)
+    gap = means - xp.max(means, axis=-1, keepdims=True)
+    best = gap == 0
+    ties = xp.astype(best, gap.dtype)
+    count = xp.vecdot(ties, ties)[..., None]
+    spread = variances + xp.vecdot(ties, variances)[..., None] / count
+    if covariances is not None:
+        (covariances,) = as_floats(xp, covariances)
+        check_covariances(means, covariances)
+        spread = spread - 2 * xp.vecdot(ties[..., None, :], xp.astype(covariances, gap.dtype)) / count
+    doubtful = spread > 0
+    # The inner `where` keeps the derivative of the square root finite where the outer one discards its value.
+    scale = xp.sqrt(xp.where(doubtful, spread, 1.0))
+    with quiet(xp):
+        return xp.where(doubtful | best, gap / scale, -xp.inf)
+
+
+def check_options(means: Array, variances: Array) -> None:
+    if means.ndim == 0:
+        raise ValueError("means must have at least one axis; the last one runs over the options")
+    if variances.ndim > 0 and variances.shape[-1] not in (1, means.shape[-1]):
+        raise ValueError(f"means have {means.shape[-1]} options on the last axis, variances {variances.shape[-1]}")
+
+
+def check_covariances(means: Array, covariances: Array) -> None:
+    options = means.shape[-1]
+    if covariances.ndim < 2 or tuple(covariances.shape[-2:]) != (options, options):
+        raise ValueError(f"covariances must have shape (..., {options}, {options}), not {tuple(covariances.shape)}")

@@ -1,0 +1,41 @@
+"""How good is the best one, really?
+
+Estimators of the maximum expected value, and the learners built on them. ``maxmean.estimate(data)`` is the front door,
+:mod:`maxmean.mev` the statistics behind it.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from . import mev
+    from .mev.compare import Comparison, compare
+    from .mev.data import DataError
+    from .mev.estimate import Estimate, estimate
+
+__version__ = "0.1.0"
+
+__all__ = ["Comparison", "DataError", "Estimate", "compare", "estimate", "mev"]
+
+_HOME = {
+    "Comparison": "mev.compare",
+    "compare": "mev.compare",
+    "DataError": "mev.data",
+    "Estimate": "mev.estimate",
+    "estimate": "mev.estimate",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import on first use: ``import maxmean`` alone stays quick."""
+    if name == "mev":
+        return importlib.import_module(".mev", __name__)
+    if name in _HOME:
+        return getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

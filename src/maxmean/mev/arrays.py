@@ -56,20 +56,36 @@ def namespace(*values: object) -> ModuleType:
 
 
 def as_floats(xp: ModuleType, *values: object) -> tuple[Array, ...]:
-    """Arrays of ``values`` in one floating type and on one device: integers become the library's default float."""
-    template = next((v for v in values if is_torch(v) or is_jax(v)), None)
-    device = template.device if is_torch(template) else None
-    arrays = [xp.asarray(v) if device is None else xp.asarray(v, device=device) for v in values]
-    dtypes = [a.dtype for a in arrays if xp.isdtype(a.dtype, "real floating")]
+    """Arrays of ``values`` in one floating type and on one device.
+
+    Numbers and lists take the type of the arrays that they meet; integers become the library's default float.
+    """
+    template = next((v for v in values if is_torch(v)), None)
+    # A tensor is left alone: `torch.asarray` has detached it or warned about it, depending on the version.
+    arrays = [v if is_torch(v) else xp.asarray(v, **_place(template)) for v in values]
+    floats = [(v, a.dtype) for v, a in zip(values, arrays, strict=True) if xp.isdtype(a.dtype, "real floating")]
+    dtypes = [dtype for v, dtype in floats if hasattr(v, "dtype")] or [dtype for _, dtype in floats]
     dtype = xp.result_type(*dtypes) if dtypes else xp.asarray(1.0).dtype
     return tuple(a if a.dtype == dtype else xp.astype(a, dtype) for a in arrays)
 
 
 def constant(values: np.ndarray, like: Array) -> Array:
     """``values`` as an array of the kind, type and device of ``like``."""
-    if is_torch(like):
-        return namespace(like).asarray(values, dtype=like.dtype, device=like.device)
-    return namespace(like).asarray(values, dtype=like.dtype)
+    return namespace(like).asarray(values, dtype=like.dtype, **_place(like))
+
+
+def beside(parameter: Any, like: Array) -> Any:
+    """``parameter`` in the kind, type and device of ``like``; a plain number stays one and takes the type by itself."""
+    if type(parameter) in (int, float):
+        return parameter
+    xp = namespace(like)
+    array = parameter if is_torch(parameter) else xp.asarray(parameter, **_place(like))
+    return xp.astype(array, like.dtype)
+
+
+def _place(like: Array) -> dict[str, Any]:
+    """The device argument for a new array beside ``like``. Only PyTorch needs one."""
+    return {"device": like.device} if is_torch(like) else {}
 
 
 def special(xp: ModuleType) -> ModuleType:
@@ -90,6 +106,21 @@ def special(xp: ModuleType) -> ModuleType:
 def quiet(xp: ModuleType) -> AbstractContextManager[object]:
     """Silence NumPy where an infinite or vanishing quotient is the intended limit; the others never warn."""
     return np.errstate(over="ignore", under="ignore", divide="ignore") if xp is np else nullcontext()
+
+
+def streams(rng: Rng, count: int) -> list[Rng]:
+    """``count`` independent sources from one, each of which gives the same numbers whenever it is used.
+
+    A JAX key is split; any other source gives as many integer seeds.
+    """
+    if is_jax(rng):
+        import jax
+
+        return list(jax.random.split(rng, count))
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(rng, torch.Generator):
+        return torch.randint(2**62, (count,), generator=rng, device=rng.device).tolist()
+    return np.random.default_rng(rng).integers(2**63, size=count).tolist()
 
 
 def uniform(rng: Rng, shape: tuple[int, ...], like: Array) -> Array:

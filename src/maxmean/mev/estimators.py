@@ -69,7 +69,7 @@ def cross_validation_estimate(means_a: Array, means_b: Array, rng: Rng = 0) -> A
     2.75
     """
     xp = namespace(means_a, means_b)
-    means_a, means_b = as_floats(xp, means_a, means_b)
+    means_a, means_b = xp.broadcast_arrays(*as_floats(xp, means_a, means_b))
     both = xp.stack([means_a, means_b])
     estimates = double_estimate(both, xp.flip(both, axis=0), rng)
     return 0.5 * estimates[0] + 0.5 * estimates[1]
@@ -143,13 +143,14 @@ def weighted_mean(means: Array, weights: Array) -> Array:
     """Mean with non-negative weights over the last axis, taken relative to the largest mean.
 
     Relative, because then means that tie for the largest add exactly nothing: a weight on them alone returns the largest
-    mean bit for bit, and no rounding carries the result above it.
+    mean bit for bit, and no rounding carries the result above it. Below the smallest mean it is stopped.
     """
     xp = namespace(means, weights)
     means, weights = as_floats(xp, means, weights)
     best = xp.max(means, axis=-1, keepdims=True)
     shortfall = xp.vecdot(weights, means - best) / xp.sum(weights, axis=-1)
-    return best[..., 0] + shortfall
+    smallest, mean = xp.min(means, axis=-1), best[..., 0] + shortfall
+    return xp.where(mean < smallest, smallest, mean)
 
 
 def kernel_weights(
@@ -203,6 +204,8 @@ def _drawn_probabilities(xp: Array, means: Array, variances: Array, draws: int, 
 _REACH = 8.5  # standard errors beyond which the Gaussian (1e-17) is nothing beside a probability
 _BREAKS = (-_REACH, -5.0, -2.5, 0.0, 2.5, 5.0, _REACH)
 _NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(12)
+_FAR = 100.0  # widest standard errors below the best where an option may be put if it lies lower still
+_NARROWEST = 1e-15  # widest standard errors: a certain option is one as narrow as this
 _BLOCK = 2_000  # means integrated at once: bounds the memory of a large batch
 
 
@@ -213,25 +216,63 @@ def _integrated_probabilities(xp: Array, means: Array, variances: Array) -> Arra
     """
     widest = xp.max(variances, axis=-1, keepdims=True)
     certain = widest == 0
-    # A certain option is a very narrow one. Ties among certain options then share, as they should.
-    errors = xp.sqrt(xp.where(certain, xp.ones_like(variances), xp.clip(variances, 0, None) + 1e-18 * widest))
-    low = xp.max(means - _REACH * errors, axis=-1, keepdims=True)
-    high = xp.max(means + _REACH * errors, axis=-1, keepdims=True)
-    breaks = xp.concat([means + k * errors for k in _BREAKS], axis=-1)
-    breaks = xp.sort(xp.minimum(xp.maximum(breaks, low), high), axis=-1)
-    half = (breaks[..., 1:] - breaks[..., :-1]) / 2
-    centre = (breaks[..., 1:] + breaks[..., :-1]) / 2
+    widest = xp.where(certain, xp.ones_like(widest), widest)
+    errors = xp.sqrt(xp.clip(variances / widest, _NARROWEST**2, None))
+    gaps = means - xp.max(means, axis=-1, keepdims=True)
+    far = gaps < -_FAR * xp.sqrt(widest)
+    gaps = xp.where(far, -_FAR, xp.where(far, 0.0, gaps) / xp.sqrt(widest))
+    centres, start, half = _panels(xp, gaps, errors)
     nodes, node_weights = (constant(values, means) for values in (_NODES, _NODE_WEIGHTS))
-    points = (centre[..., None] + half[..., None] * nodes)[..., None]  # (..., panels, nodes, 1)
+    offsets = (start[..., None] + half[..., None] * (1 + nodes))[..., None]  # (..., panels, nodes, 1)
     measure = (half[..., None] * node_weights)[..., None]
-    z = (points - means[..., None, None, :]) / errors[..., None, None, :]
+    z = ((centres[..., None] - gaps[..., None, :])[..., None, :] + offsets) / errors[..., None, None, :]
     log_cdf = special(xp).log_ndtr(z)
     log_density = -0.5 * z * z - xp.log(errors * math.sqrt(2 * math.pi))[..., None, None, :]
     integrand = xp.exp(log_density - log_cdf + xp.sum(log_cdf, axis=-1, keepdims=True))
     weights = xp.sum(measure * integrand, axis=(-3, -2))
     weights = weights / xp.sum(weights, axis=-1, keepdims=True)
-    best = xp.astype(means == xp.max(means, axis=-1, keepdims=True), means.dtype)
+    best = xp.astype(gaps == 0, means.dtype)
     return xp.where(certain, best / xp.sum(best, axis=-1, keepdims=True), weights)
+
+
+def _panels(xp: Array, gaps: Array, errors: Array) -> tuple[Array, Array, Array]:
+    """The panels between the break points: the mean that each is measured from, its start relative to that, its half width.
+
+    Relative to a mean, because a panel inside a narrow density far from zero has no width in absolute floating-point numbers.
+    """
+    options = gaps.shape[-1]
+    bottom, top = gaps - _REACH * errors, gaps + _REACH * errors
+    owner = constant(np.tile(np.arange(options), len(_BREAKS)), xp.argmax(gaps, axis=-1))
+    multiple = constant(np.repeat(_BREAKS, options), gaps)
+    owner, multiple = (xp.broadcast_to(a, (*gaps.shape[:-1], a.shape[0])) for a in (owner, multiple))
+
+    def of(values: Array, index: Array) -> Array:
+        return xp.take_along_axis(values, index, axis=-1)
+
+    def narrowest(among: Array) -> Array:
+        return xp.argmin(xp.where(among, errors[..., None, :], xp.inf), axis=-1)
+
+    # Inside a much narrower density, and below the lowest point that counts, a break point moves to the lower end there.
+    point = (of(gaps, owner) + multiple * of(errors, owner))[..., None]
+    inside = (bottom[..., None, :] < point) & (point < top[..., None, :])
+    inside = inside & (errors[..., None, :] < 0.1 * of(errors, owner)[..., None])
+    moved = xp.any(inside, axis=-1)
+    owner, multiple = xp.where(moved, narrowest(inside), owner), xp.where(moved, -_REACH, multiple)
+    lowest = xp.argmax(bottom, axis=-1)[..., None]
+    moved = of(gaps, owner) + multiple * of(errors, owner) < of(bottom, lowest)
+    owner, multiple = xp.where(moved, lowest, owner), xp.where(moved, -_REACH, multiple)
+
+    # In order; points that only their offsets tell apart, by these.
+    order = xp.argsort(multiple * of(errors, owner), axis=-1)
+    owner, multiple = of(owner, order), of(multiple, order)
+    order = xp.argsort(of(gaps, owner) + multiple * of(errors, owner), axis=-1, stable=True)
+    owner, offset = of(owner, order), of(multiple * of(errors, owner), order)
+    base = of(gaps, owner)
+    point = (base + offset)[..., None]
+    anchor = narrowest((bottom[..., None, :] <= point[..., :-1, :]) & (point[..., 1:, :] <= top[..., None, :]))
+    centre = of(gaps, anchor)
+    start, stop = (base[..., :-1] - centre) + offset[..., :-1], (base[..., 1:] - centre) + offset[..., 1:]
+    return centre, start, (stop - start) / 2
 
 
 def _in_blocks(means: np.ndarray, variances: np.ndarray) -> np.ndarray:

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .arrays import Array, as_floats, is_jax, is_torch, namespace, quiet, special
+from .arrays import Array, as_floats, beside, is_jax, is_torch, namespace, quiet, special
 
 
 class KernelError(ValueError):
@@ -71,7 +71,7 @@ class Indicator(Kernel):
     def __call__(self, statistic: Array) -> Array:
         xp = namespace(statistic, self.alpha)
         (statistic,) = as_floats(xp, statistic)
-        return xp.astype(statistic >= _ndtri(self.alpha), statistic.dtype)
+        return xp.astype(statistic >= beside(_ndtri(self.alpha), statistic), statistic.dtype)
 
 
 @dataclass(frozen=True)
@@ -95,8 +95,12 @@ class Gaussian(Kernel):
     def __call__(self, statistic: Array) -> Array:
         xp = namespace(statistic, self.scale)
         (statistic,) = as_floats(xp, statistic)
+        if _is_one(self.scale):
+            return special(xp).ndtr(statistic)
+        certain, statistic = _apart(xp, statistic)
         with quiet(xp):
-            return special(xp).ndtr(statistic if _is_one(self.scale) else statistic / self.scale)
+            weights = special(xp).ndtr(statistic / beside(self.scale, statistic))
+        return xp.where(certain, xp.zeros_like(weights), weights)
 
 
 @dataclass(frozen=True)
@@ -120,16 +124,22 @@ class StudentT(Kernel):
     def __call__(self, statistic: Array) -> Array:
         xp = namespace(statistic, self.df)
         (statistic,) = as_floats(xp, statistic)
-        # So far out that no weight is left, T is held where its square is finite, and with it the derivative.
-        statistic = xp.clip(statistic, -math.sqrt(float(xp.finfo(statistic.dtype).max)) / 16, None)
-        # Close to T = 0 the argument 1/(1 + T²/nu) would lose T: there the complementary integral keeps it.
-        ratio = statistic * statistic / self.df
-        near = ratio < 1
+        certain, statistic = _apart(xp, statistic)
+        df = beside(self.df, statistic)
+        with quiet(xp):
+            scaled = statistic / df**0.5
+        # Far out, T is held where its square is finite, and with it the derivative.
+        scaled = xp.clip(scaled, -math.sqrt(float(xp.finfo(statistic.dtype).max)) / 16, None)
+        # Close to T = 0 the argument 1/(1 + T²/nu) would lose T: there the complementary integral keeps it. At T = 0 itself
+        # that integral has an infinite slope, which the inner `where` keeps out of the gradient.
+        ratio = scaled * scaled
+        near, centre = ratio < 1, ratio == 0
         half = xp.ones_like(ratio) * 0.5
-        df_half = xp.ones_like(ratio) * (self.df / 2)
-        complement = special(xp).betainc(half, df_half, xp.where(near, ratio / (1 + ratio), half))
+        df_half = xp.ones_like(ratio) * (df / 2)
+        complement = special(xp).betainc(half, df_half, xp.where(near & ~centre, ratio / (1 + ratio), half))
         tail = special(xp).betainc(df_half, half, xp.where(near, half, 1 / (1 + ratio)))
-        return 0.5 * xp.where(near, 1 - complement, tail)
+        weights = 0.5 * xp.where(near, 1 - xp.where(centre, xp.zeros_like(ratio), complement), tail)
+        return xp.where(certain, xp.zeros_like(weights), weights)
 
 
 @dataclass(frozen=True)
@@ -220,13 +230,13 @@ class Beta(Kernel):
 
     def __call__(self, statistic: Array) -> Array:
         xp = namespace(statistic, self.a, self.b)
-        near = _clipped(statistic, -self.support)
-        a, b = (xp.ones_like(near) * p for p in (self.a, self.b))
+        (statistic,) = as_floats(xp, statistic)
+        position = 1 + _clipped(statistic, -self.support) / self.support
+        a, b = (xp.ones_like(position) * beside(p, position) for p in (self.a, self.b))
         # At the ends the value is known and the slope is infinite or zero: the inner `where` keeps gradients finite.
-        interior = (near > -self.support) & (near < 0)
-        position = xp.where(interior, 1 + near / self.support, xp.ones_like(near) * 0.5)
-        value = special(xp).betainc(a, b, position)
-        return xp.where(interior, value, xp.where(near < 0, xp.zeros_like(near), xp.ones_like(near)))
+        interior = (position > 0) & (position < 1)
+        value = special(xp).betainc(a, b, xp.where(interior, position, xp.ones_like(position) * 0.5))
+        return xp.where(interior, value, xp.astype(position > 0, position.dtype))
 
 
 @dataclass(frozen=True)
@@ -240,7 +250,7 @@ class Custom(Kernel):
     """
 
     function: Callable[[Array], Array]
-    """Called with an array of T <= 0 (it may hold -inf); returns the weights, of the same shape."""
+    """Called with an array of finite T <= 0; returns the weights, of the same shape. At T = -inf the weight is 0."""
     kinks_at: tuple[float, ...] = ()
     """The T < 0 where the function jumps or bends, if any: :mod:`maxmean.mev.theory` needs them to be exact."""
     label: str = "custom"
@@ -255,7 +265,11 @@ class Custom(Kernel):
         return self.kinks_at
 
     def __call__(self, statistic: Array) -> Array:
-        return self.function(statistic)
+        (statistic,) = as_floats(namespace(statistic), statistic)
+        certain, statistic = _apart(namespace(statistic), statistic)
+        weights = self.function(statistic)
+        xp = namespace(weights)
+        return xp.where(beside(certain, weights) > 0, xp.zeros_like(weights), weights)
 
 
 KERNELS: dict[str, type[Kernel]] = {
@@ -355,6 +369,12 @@ def _ndtri(alpha: Any) -> Any:
 
 def _is_one(parameter: Any) -> bool:
     return isinstance(parameter, (int, float)) and parameter == 1
+
+
+def _apart(xp: Any, statistic: Array) -> tuple[Array, Array]:
+    """Where T is -inf, and T with another value there: the weight is 0, and no derivative may meet the infinity."""
+    certain = statistic == -xp.inf
+    return certain, xp.where(certain, xp.zeros_like(statistic), statistic)
 
 
 def _clipped(statistic: Array, lowest: float) -> Array:

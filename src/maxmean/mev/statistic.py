@@ -23,7 +23,7 @@ def t_statistic(means: Array, variances: Array, *, covariances: Array | None = N
     Notes
     -----
     An option whose mean equals the maximum has T = 0, whatever its variance. A smaller mean without any variance has
-    T = -inf: there is no doubt that it is smaller. Where several options tie for the best, :math:`v_*` and :math:`c_{i*}` are averaged
+    T = -inf: there is no doubt that it is smaller (nor where T or its slope would leave the floating-point range). Where several options tie for the best, :math:`v_*` and :math:`c_{i*}` are averaged
     over them, so that the result does not depend on their order. A variance of the difference that rounding has made
     negative counts as zero.
 
@@ -37,25 +37,30 @@ def t_statistic(means: Array, variances: Array, *, covariances: Array | None = N
     xp = namespace(means, variances, covariances)
     means, variances = as_floats(xp, means, variances)
     check_options(means, variances)
+    _, variances = xp.broadcast_arrays(means, variances)
     gap = means - xp.max(means, axis=-1, keepdims=True)
     best = gap == 0
     ties = xp.astype(best, gap.dtype)
-    count = xp.vecdot(ties, ties)[..., None]
-    spread = variances + xp.vecdot(ties, variances)[..., None] / count
+    count = xp.sum(ties, axis=-1, keepdims=True)
+    spread = variances + xp.sum(xp.where(best, variances, xp.zeros_like(variances)), axis=-1, keepdims=True) / count
     if covariances is not None:
         (covariances,) = as_floats(xp, covariances)
         check_covariances(means, covariances)
         spread = spread - 2 * xp.vecdot(ties[..., None, :], xp.astype(covariances, gap.dtype)) / count
-    doubtful = spread > 0
-    # The inner `where` keeps the derivative of the square root finite where the outer one discards its value.
-    scale = xp.sqrt(xp.where(doubtful, spread, 1.0))
+    floats = xp.finfo(gap.dtype)
+    # The inner `where`s keep the derivatives of root and quotient finite where the outer one discards their values.
+    root = xp.sqrt(xp.where(spread > 0, spread, 1.0))
     with quiet(xp):
-        return xp.where(doubtful | best, gap / scale, -xp.inf)
+        doubtful = (spread > 0) & (-gap <= 0.25 * float(floats.max) * root * xp.clip(root, None, 1.0))
+        quotient = gap / xp.where(doubtful, root, 1.0)
+    # A smaller mean stays smaller, T < 0, even where the quotient underflows.
+    smaller = xp.where(doubtful, xp.clip(quotient, None, -float(floats.smallest_normal)), -xp.inf)
+    return xp.where(best, quotient, smaller)
 
 
 def check_options(means: Array, variances: Array) -> None:
-    if means.ndim == 0:
-        raise ValueError("means must have at least one axis; the last one runs over the options")
+    if means.ndim == 0 or means.shape[-1] == 0:
+        raise ValueError("means must have at least one axis and one option; the last axis runs over the options")
     if variances.ndim > 0 and variances.shape[-1] not in (1, means.shape[-1]):
         raise ValueError(f"means have {means.shape[-1]} options on the last axis, variances {variances.shape[-1]}")
 

@@ -1,0 +1,160 @@
+"""Several estimators side by side: the whole answer that the command line prints."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from .data import DataError
+from .estimate import Estimate, NamedWinner, Problem, estimate, estimate_problem
+from .methods import METHODS, NEEDS_PAIRS, PAIRED, check_method
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Every asked-for estimate of one problem, its bootstrap, and the winner.
+
+    >>> both = compare({"A": [1.0, 2.0, 3.0], "B": [2.0, 3.0, 4.0]}, methods=["me", "te"])
+    >>> {method: est.value for method, est in both.estimates.items()}
+    {'me': 3.0, 'te': 2.5}
+    """
+
+    problem: Problem = field(repr=False)
+    estimates: dict[str, Estimate]
+    skipped: dict[str, str]
+    """Methods that the data does not allow, with the reason."""
+    winner: NamedWinner
+    level: float = 0.95
+
+    def table(self) -> pd.DataFrame:
+        """One row a method: the estimate, its bootstrap bias and interval, and how many options count."""
+        import pandas as pd
+
+        rows = {
+            method: {
+                "value": est.value,
+                "bias": est.bias(),
+                "low": est.interval(self.level)[0],
+                "high": est.interval(self.level)[1],
+                "options": len(est.options),
+            }
+            for method, est in self.estimates.items()
+        }
+        return pd.DataFrame.from_dict(rows, orient="index").rename_axis("method")
+
+    @property
+    def answer(self) -> Estimate:
+        """The estimate that the sentence and the picture put forward."""
+        preferred = [self.estimates[m] for m in ("ke", "ke*", "te", "te*", "we") if m in self.estimates]
+        return next(iter(preferred or self.estimates.values()))
+
+    @property
+    def in_the_race(self) -> tuple[str, ...]:
+        """The options that a one-sided test at level alpha does not find worse than the best."""
+        return estimate_problem(self.problem, "te").options
+
+    def sentence(self) -> str:
+        """The answer in plain words."""
+        from .show import decimals_for, number, visible
+
+        best = "smallest" if self.problem.lower_is_better else "largest"
+        head = self.winner
+        race = len(self.in_the_race)
+        others = f"{race} of {len(self.problem.names)} options are" if race > 1 else "no other option is"
+        name, places = visible(head.option), decimals_for(self.problem.standard_errors)
+        naive, fair, own, low, high = (
+            number(value, places) for value in (head.naive, self.answer.value, head.hybrid.value, *head.hybrid.interval)
+        )
+        return (
+            f"{name} has the {best} mean, {naive}, but it was picked for looking good: a fairer value of the best "
+            f"option is {fair} ({self.answer.method}), and {name}'s own mean is {own}, {self.level:.0%} interval "
+            f"{low} to {high}; {others} still in the race."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain data, numbers at full precision; what is infinite or unknown is None."""
+        problem = self.problem
+        n = problem.data.n or (None,) * len(problem.names)
+        options = zip(problem.names, n, problem.means, problem.standard_errors, strict=True)
+        return {
+            "options": [{"name": name, "n": k, "mean": _finite(m), "se": _finite(s)} for name, k, m, s in options],
+            "estimates": {
+                method: {
+                    "value": _finite(est.value),
+                    "weights": _by_name(problem.names, est.weights),
+                    "bias": _finite(est.bias()),
+                    "interval": [_finite(end) for end in est.interval(self.level)],
+                }
+                for method, est in self.estimates.items()
+            },
+            "probability_best": _by_name(problem.names, problem.probability_best),
+            "winner": {
+                "option": self.winner.option,
+                **{
+                    kind: {"value": _finite(mean.value), "interval": [_finite(end) for end in mean.interval]}
+                    for kind, mean in (("conditional", self.winner.conditional), ("hybrid", self.winner.hybrid))
+                },
+            },
+            "in_the_race": list(self.in_the_race),
+            "level": self.level,
+            "lower_is_better": problem.lower_is_better,
+            "skipped": self.skipped,
+            "taken_for": problem.taken_for,
+        }
+
+    def __repr__(self) -> str:
+        return self.table().to_string()
+
+    def _repr_html_(self) -> str:
+        from .show import html_comparison
+
+        return html_comparison(self)
+
+
+def compare(data: Any = None, methods: Sequence[str] | None = None, *, level: float = 0.95, **how: Any) -> Comparison:
+    """Estimate the best option's mean by several methods side by side; by default by all that the data allows.
+
+    ``data`` and the other arguments are those of :func:`maxmean.estimate`.
+    """
+    if isinstance(methods, str):
+        methods = [methods]
+    first = estimate(data, "me", **how)
+    return compare_problem(first.problem, methods, level=level)
+
+
+def compare_problem(
+    problem: Problem,
+    methods: Sequence[str] | None = None,
+    *,
+    level: float = 0.95,
+    progress: Callable[[int], object] = lambda done: None,
+) -> Comparison:
+    """:func:`compare` on a problem that is ready; ``progress`` hears how many bootstrap resamples are done."""
+    if not 0 < level < 1:
+        raise DataError(f"level must lie between 0 and 1, not {level}")
+    skipped = {method: reason for method in METHODS if (reason := problem.refusal(method)) is not None}
+    if methods is not None:
+        for method in methods:
+            if check_method(method) in skipped:
+                raise DataError(f"{method} {skipped[method]}")
+        skipped = {}
+    elif problem.data.covariances is None:
+        # Unpaired data of equal lengths would let them pass, but nobody has said that the rows belong together.
+        skipped |= dict.fromkeys(PAIRED, NEEDS_PAIRS)
+    chosen = [method for method in METHODS if method in (methods or problem.methods) and method not in skipped]
+    problem.bootstraps(chosen, progress)
+    estimates = {method: estimate_problem(problem, method) for method in chosen}
+    return Comparison(problem, estimates, skipped, problem.winner(level), level)
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def _by_name(names: Sequence[str], values: Any) -> dict[str, float | None]:
+    return {name: _finite(value) for name, value in zip(names, values, strict=True)}

@@ -1,0 +1,322 @@
+"""Data about several options, in the three shapes it comes in: samples, counts, or summaries.
+
+All three give what the estimators ask for: ``means``, ``variances`` (of the means), ``covariances`` (of the means, for
+paired samples), the means of disjoint random parts (``split``), and bootstrap copies of themselves (``resample``). A
+batch of problems is the same thing with leading axes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Protocol
+
+import numpy as np
+
+from .arrays import Array, Rng, as_floats, namespace, streams, uniform
+
+EXACT_RESAMPLING = 5_000
+"""An option with more observations than this is resampled by the central limit theorem instead of row by row."""
+
+
+class DataError(ValueError):
+    """Data that an estimator cannot use; the message is one sentence that names the option or the value."""
+
+
+class Data(Protocol):
+    """What every shape of data offers. The last axis runs over the options."""
+
+    @property
+    def means(self) -> Array: ...
+    @property
+    def variances(self) -> Array: ...
+    @property
+    def covariances(self) -> Array | None: ...
+    def split(self, parts: int, rng: Rng) -> Array:
+        """Means of ``parts`` disjoint random parts of each option's data, shape ``(parts, ..., M)``."""
+        ...
+
+    def resample(self, size: int, rng: np.random.Generator, parts: Sequence[int] = ()) -> Data:
+        """``size`` bootstrap copies, on a new leading axis; ``parts`` are the splits that will be asked for."""
+        ...
+
+    def scaled(self, factor: float) -> Data:
+        """The same data in other units."""
+        ...
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Observations of each option: one array an option, the last axis running over its observations.
+
+    >>> data = Samples.of([[1.0, 3.0], [2.0, 2.0, 5.0]])
+    >>> data.means, data.variances
+    (array([2., 3.]), array([1., 1.]))
+    """
+
+    values: tuple[Array, ...]
+    """Floating point arrays; :meth:`of` makes them of anything."""
+    paired: bool = False
+    """Row k of every option belongs to one unit (a user, a day), so that covariances mean something."""
+
+    @classmethod
+    def of(cls, samples: Array, *, paired: bool | None = None) -> Samples:
+        """From a sequence of arrays (lengths may differ), or one array of shape ``(..., n, M)``, taken as paired."""
+        if hasattr(samples, "ndim"):
+            if samples.ndim < 2:
+                raise DataError(f"an array of samples needs two axes (observations, options), not {samples.ndim}")
+            xp = namespace(samples)
+            columns = tuple(as_floats(xp, samples[..., i])[0] for i in range(samples.shape[-1]))
+            return cls(columns, paired is not False)
+        xp = namespace(*samples)
+        return cls(tuple(as_floats(xp, values)[0] for values in samples), bool(paired))
+
+    @property
+    def n(self) -> tuple[int, ...]:
+        return tuple(int(values.shape[-1]) for values in self.values)
+
+    @cached_property
+    def means(self) -> Array:
+        xp = namespace(*self.values)
+        return xp.stack([_mean(xp, values)[..., 0] for values in self.values], axis=-1)
+
+    @cached_property
+    def variances(self) -> Array:
+        xp = namespace(*self.values)
+        return xp.stack([_variance_of_mean(xp, values) for values in self.values], axis=-1)
+
+    @cached_property
+    def covariances(self) -> Array:
+        if not self.paired:
+            return None
+        if len(set(self.n)) > 1:
+            raise DataError("paired samples must have the same number of observations for every option")
+        xp = namespace(*self.values)
+        centred = xp.stack([values - _mean(xp, values) for values in self.values], axis=-2)
+        n = centred.shape[-1]
+        return xp.matmul(centred, xp.matrix_transpose(centred)) / (n * (n - 1))
+
+    def split(self, parts: int, rng: Rng) -> Array:
+        xp = namespace(*self.values)
+        rngs = streams(rng, len(self.values))
+        means = [self._split_one(xp, values, parts, r) for values, r in zip(self.values, rngs, strict=True)]
+        return xp.stack(means, axis=-1)
+
+    @staticmethod
+    def _split_one(xp: Array, values: Array, parts: int, rng: Rng) -> Array:
+        n = int(values.shape[-1])
+        _check_parts(n, parts)
+        if xp is np:
+            shuffled = np.random.default_rng(rng).permuted(values, axis=-1)
+        else:
+            order = xp.argsort(uniform(rng, tuple(values.shape), values), axis=-1)
+            shuffled = xp.take_along_axis(values, order, axis=-1)
+        edges = np.cumsum([0, *part_sizes(n, parts)])
+        return xp.stack([_mean(xp, shuffled[..., a:b])[..., 0] for a, b in pairwise(edges)])
+
+    def resample(self, size: int, rng: np.random.Generator, parts: Sequence[int] = ()) -> Summaries:
+        if self.paired:
+            return self._resample_rows(size, rng, parts)
+        options = [_resample_option(values, size, rng, parts) for values in self.values]
+        means, variances, splits = zip(*options, strict=True)
+        return Summaries(
+            np.stack(means, axis=-1),
+            np.stack(variances, axis=-1),
+            parts={p: np.stack([split[p] for split in splits], axis=-1) for p in parts},
+        )
+
+    def _resample_rows(self, size: int, rng: np.random.Generator, parts: Sequence[int]) -> Summaries:
+        table = np.stack(self.values, axis=-1)
+        n, options = table.shape
+        if n > EXACT_RESAMPLING:
+            root = matrix_root(self.covariances)
+            # A stream of their own for the parts: asking for them must not change the means.
+            (parts_rng,) = rng.spawn(1)
+
+            def gaussian(rng: np.random.Generator, observations: int) -> np.ndarray:
+                return self.means + np.sqrt(n / observations) * (rng.standard_normal((size, options)) @ root)
+
+            return Summaries(
+                gaussian(rng, n),
+                np.broadcast_to(self.variances, (size, options)),
+                covariances=np.broadcast_to(self.covariances, (size, options, options)),
+                parts={p: np.stack([gaussian(parts_rng, s) for s in part_sizes(n, p)]) for p in parts},
+            )
+        rows = table[rng.integers(0, n, (size, n))]
+        copy = Samples(tuple(rows[..., i] for i in range(options)), paired=True)
+        return Summaries(
+            copy.means, copy.variances, covariances=copy.covariances, parts=_part_means(rows, parts, axis=1)
+        )
+
+    def scaled(self, factor: float) -> Samples:
+        return replace(self, values=tuple(values * factor for values in self.values))
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Successes out of trials, for data of zeros and ones: as good as the rows themselves, and much smaller.
+
+    >>> Counts(np.array([2, 3]), np.array([4, 4])).means
+    array([0.5 , 0.75])
+    """
+
+    successes: np.ndarray
+    """Shape ``(..., M)``."""
+    trials: np.ndarray
+    """Shape ``(..., M)``, or anything that broadcasts to it."""
+
+    covariances: None = None
+
+    @property
+    def n(self) -> tuple[int, ...]:
+        return tuple(
+            int(n) for n in np.broadcast_to(self.trials, self.successes.shape).reshape(-1, self.successes.shape[-1])[0]
+        )
+
+    @cached_property
+    def means(self) -> np.ndarray:
+        return self.successes / self.trials
+
+    @cached_property
+    def variances(self) -> np.ndarray:
+        return self.means * (1 - self.means) / (self.trials - 1)
+
+    def split(self, parts: int, rng: Rng) -> np.ndarray:
+        """A random half of the rows holds a hypergeometric number of the successes: no row needs to be drawn."""
+        generator = np.random.default_rng(rng)
+        trials = np.broadcast_to(self.trials, self.successes.shape).astype(np.int64)
+        _check_parts(int(trials.min()), parts)
+        left, left_trials = self.successes.astype(np.int64), trials.copy()
+        means = []
+        for k in range(parts):
+            size = trials // parts + (k < trials % parts)
+            share = generator.hypergeometric(left, left_trials - left, size) if k < parts - 1 else left
+            means.append(share / size)
+            left, left_trials = left - share, left_trials - size
+        return np.stack(means)
+
+    def resample(self, size: int, rng: np.random.Generator, parts: Sequence[int] = ()) -> Counts:
+        trials = np.broadcast_to(self.trials, self.successes.shape).astype(np.int64)
+        return Counts(rng.binomial(trials, self.means, (size, *self.successes.shape)), trials)
+
+    def scaled(self, factor: float) -> Counts:
+        if factor != 1:
+            raise DataError("counts have no units to scale")
+        return self
+
+
+@dataclass(frozen=True)
+class Summaries:
+    """Means with the variances of the means, where the observations themselves are not at hand.
+
+    >>> Summaries(np.array([1.0, 2.0]), np.array([0.1, 0.2])).split(2, rng=0)
+    Traceback (most recent call last):
+    maxmean.mev.data.DataError: the observations are needed to split them, and only summaries were given
+    """
+
+    means: Array
+    variances: Array
+    n: tuple[int, ...] | None = None
+    """Observations an option, where known."""
+    covariances: Array | None = None
+    parts: dict[int, Array] = field(default_factory=dict)
+    """Means of disjoint random parts, shape ``(parts, ..., M)``, by their number, where somebody has split before."""
+
+    def split(self, parts: int, rng: Rng) -> Array:
+        if parts not in self.parts:
+            raise DataError("the observations are needed to split them, and only summaries were given")
+        return self.parts[parts]
+
+    def resample(self, size: int, rng: np.random.Generator, parts: Sequence[int] = ()) -> Summaries:
+        """Gaussian means; with known n, the variances vary as those of Gaussian samples do."""
+        shape = (size, *self.means.shape)
+        means = self.means + np.sqrt(self.variances) * rng.standard_normal(shape)
+        variances = np.broadcast_to(self.variances, shape)
+        if self.n is not None:
+            freedom = np.asarray(self.n) - 1
+            variances = variances * rng.chisquare(freedom, shape) / freedom
+        return Summaries(means, variances, self.n)
+
+    def shifted(self, by: Array) -> Summaries:
+        """The same noise around other means: what a simulation reuses for many values of mu."""
+        return replace(self, means=self.means + by, parts={k: means + by for k, means in self.parts.items()})
+
+    def scaled(self, factor: float) -> Summaries:
+        return replace(
+            self,
+            means=self.means * factor,
+            variances=self.variances * factor * factor,
+            covariances=None if self.covariances is None else self.covariances * factor * factor,
+            parts={k: means * factor for k, means in self.parts.items()},
+        )
+
+
+def summarise(data: Samples | Counts, rng: Rng, parts: Sequence[int] = (2,)) -> Summaries:
+    """All that the estimators will ask ``data`` for, computed once; the observations can then be forgotten."""
+    splits = {p: data.split(p, r) for p, r in zip(parts, streams(rng, len(parts)), strict=True)}
+    return Summaries(data.means, data.variances, covariances=data.covariances, parts=splits)
+
+
+def part_sizes(n: int, parts: int) -> list[int]:
+    """Sizes of ``parts`` parts of ``n`` observations that differ by one at most, the larger ones first.
+
+    >>> part_sizes(11, 3)
+    [4, 4, 3]
+    """
+    return [n // parts + (k < n % parts) for k in range(parts)]
+
+
+def _resample_option(
+    values: np.ndarray, size: int, rng: np.random.Generator, parts: Sequence[int]
+) -> tuple[np.ndarray, np.ndarray, dict[int, np.ndarray]]:
+    """Bootstrap means, variances of the means and part means of one option, each of ``size`` copies."""
+    n = len(values)
+    if n <= EXACT_RESAMPLING:
+        drawn = values[rng.integers(0, n, (size, n))]
+        return drawn.mean(axis=-1), _variance_of_mean(np, drawn), _part_means(drawn, parts, axis=1)
+    centre, deviations = values.mean(), values - values.mean()
+    second, third, fourth = (float(np.mean(deviations**k)) for k in (2, 3, 4))
+    # (mean, variance) of a resample are jointly normal, with these moments of the sample, up to terms of order 1/n.
+    mean_noise, variance_noise = rng.multivariate_normal(
+        [0, 0], np.array([[second, third], [third, max(fourth - second**2, 0)]]) / n, size, method="eigh"
+    ).T
+    spread = second * n / (n - 1)
+    (parts_rng,) = rng.spawn(1)  # asking for parts must not change the means
+    means = {
+        p: np.stack([centre + parts_rng.normal(0, np.sqrt(second / s), size) for s in part_sizes(n, p)]) for p in parts
+    }
+    return centre + mean_noise, np.maximum(spread + variance_noise, 0) / n, means
+
+
+def _part_means(drawn: np.ndarray, parts: Sequence[int], axis: int) -> dict[int, np.ndarray]:
+    """Resampled rows come in random order: consecutive blocks of them are random parts."""
+    n = drawn.shape[axis]
+    edges = {p: np.cumsum(part_sizes(n, p))[:-1] for p in parts}
+    return {p: np.stack([b.mean(axis=axis) for b in np.split(drawn, e, axis=axis)]) for p, e in edges.items()}
+
+
+def _mean(xp: Array, values: Array) -> Array:
+    """Mean over the last axis, which stays; relative to the first value, so that a constant's mean is that constant."""
+    first = values[..., :1]
+    return first + xp.mean(values - first, axis=-1, keepdims=True)
+
+
+def _variance_of_mean(xp: Array, values: Array) -> Array:
+    n = values.shape[-1]
+    deviations = values - _mean(xp, values)
+    return xp.sum(deviations * deviations, axis=-1) / (n * (n - 1))
+
+
+def matrix_root(covariance: np.ndarray) -> np.ndarray:
+    """R with R'R = covariance; a singular matrix is fine."""
+    eigenvalues, vectors = np.linalg.eigh(covariance)
+    return (vectors * np.sqrt(np.maximum(eigenvalues, 0))).T
+
+
+def _check_parts(n: int, parts: int) -> None:
+    if parts < 1:
+        raise DataError(f"data can be split into 1 or more parts, not {parts}")
+    if n < parts:
+        raise DataError(f"{parts} parts need at least {parts} observations of every option, and one has {n}")

@@ -1,0 +1,186 @@
+"""Python data in any usual shape -> named options: sequences, mappings, arrays, DataFrames, counts, summaries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .arrays import is_torch
+from .data import Counts, DataError, Samples, Summaries
+
+if TYPE_CHECKING:
+    from .layouts import Columns, Options
+
+
+def as_options(data: Any, columns: Mapping[str, Any], names: Sequence[str] | None, paired: bool | None) -> Options:
+    """Named options from ``data``, or, where that is None, from the arrays in ``columns``.
+
+    With a DataFrame, ``columns`` holds column names by role (by, value, successes, ...); otherwise arrays.
+    """
+    from .layouts import Options
+
+    given = {role: value for role, value in columns.items() if value is not None}
+    if _is_frame(data):
+        return _from_frame(data, given)
+    if data is None:
+        options = Options(*_from_arrays(given))
+    elif given:
+        raise DataError(f"{', '.join(given)} go with a DataFrame, or stand alone without data")
+    else:
+        options = Options(*_from_samples(data, paired))
+    if names is None:
+        return options
+    if len(names) != len(options.names):
+        raise DataError(f"there are {len(options.names)} options, but {len(names)} names")
+    return replace(options, names=tuple(str(name) for name in names))
+
+
+def check_options(options: Options) -> None:
+    """Refuse what no estimator can use, in one sentence that names the option."""
+    names, data = options.names, options.data
+    if len(names) < 2:
+        raise DataError(f"there is only one option ({names[0]!r}); estimating the best needs at least two")
+    twice = next((name for name in names if names.count(name) > 1), None) if len(set(names)) < len(names) else None
+    if twice is not None:
+        raise DataError(f"option {twice!r} appears twice")
+    if isinstance(data, Samples):
+        for name, values in zip(names, data.values, strict=True):
+            _check_values(name, values)
+    for name, n in zip(names, data.n or (), strict=False):
+        if n < 2:
+            raise DataError(f"option {name!r} has fewer than two values")
+
+
+def check_variances(names: Sequence[str], variances: np.ndarray) -> None:
+    for name, variance in zip(names, variances, strict=True):
+        if not np.isfinite(variance):
+            raise DataError(f"option {name!r} spreads too widely for its variance to be a number")
+
+
+def _check_values(name: str, values: np.ndarray) -> None:
+    wrong = np.flatnonzero(~np.isfinite(values))
+    if wrong.size:
+        raise DataError(f"option {name!r}: value {wrong[0] + 1} is {values[wrong[0]]}, not a finite number")
+
+
+def _is_frame(data: Any) -> bool:
+    return hasattr(data, "columns") and hasattr(data, "to_dict")
+
+
+def _from_frame(frame: Any, given: dict[str, Any]) -> Options:
+    import pyarrow as pa
+
+    from .layouts import Columns, read_options
+
+    try:
+        table = pa.Table.from_pandas(frame.rename(columns=str), preserve_index=False)
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise DataError(f"a column mixes text and numbers: {error.args[0]}") from None
+    return read_options(table.to_batches(), _column_names(given, Columns))
+
+
+def _column_names(given: dict[str, Any], kind: type[Columns]) -> Columns:
+    for role, name in given.items():
+        if not isinstance(name, str):
+            raise DataError(f"{role} names a column of the DataFrame, so it must be text, not {name!r}")
+    return kind(**{f.name: given.get(f.name) for f in fields(kind)})
+
+
+def _from_arrays(given: dict[str, Any]) -> tuple[tuple[str, ...], Counts | Summaries, str]:
+    from .layouts import summaries
+
+    if not given:
+        raise DataError("no data: give samples, a DataFrame, successes and trials, or mean with se (or sd and n)")
+    unknown = set(given) & {"by", "value", "layout"}
+    if unknown:
+        raise DataError(f"{', '.join(sorted(unknown))} needs a DataFrame")
+    names = next((list(map(str, v)) for v in given.values() if isinstance(v, Mapping)), None)
+    size = max(np.size(list(v.values()) if isinstance(v, Mapping) else v) for v in given.values())
+    names = names or default_names(size)
+    arrays = {role: _column(role, values, names) for role, values in given.items()}
+    if {"successes", "trials"} & set(given):
+        if set(given) != {"successes", "trials"}:
+            raise DataError("counts are successes with trials, and nothing else")
+        _check_counts(names, arrays["successes"], arrays["trials"])
+        won, tried = (arrays[role].astype(np.int64) for role in ("successes", "trials"))
+        return tuple(names), Counts(won, tried), "counts"
+    if "mean" not in arrays:
+        raise DataError("summaries need the mean of every option")
+    for role in set(arrays) - {"mean"}:
+        negative = np.flatnonzero(arrays[role] < 0)
+        if negative.size:
+            raise DataError(f"option {names[negative[0]]!r}: {role} is negative ({arrays[role][negative[0]]:g})")
+    found = summaries(arrays["mean"], arrays.get("se"), arrays.get("sd"), arrays.get("n"), names)
+    return tuple(names), found, "summaries"
+
+
+def _column(role: str, values: Any, names: list[str]) -> np.ndarray:
+    if isinstance(values, Mapping):
+        lookup = {str(key): value for key, value in values.items()}
+        missing = next((name for name in names if name not in lookup), None)
+        if missing is not None:
+            raise DataError(f"option {missing!r} has no {role}")
+        values = [lookup[name] for name in names]
+    array = _numbers(values, role)
+    if array.ndim > 1 or array.size not in (1, len(names)):
+        raise DataError(f"{role} has {array.size} values for {len(names)} options")
+    array = np.broadcast_to(array, (len(names),))
+    wrong = np.flatnonzero(~np.isfinite(array))
+    if wrong.size:
+        raise DataError(f"option {names[wrong[0]]!r}: {role} is {array[wrong[0]]}, not a finite number")
+    return array
+
+
+def _check_counts(names: list[str], successes: np.ndarray, trials: np.ndarray) -> None:
+    for name, won, tried in zip(names, successes, trials, strict=True):
+        if won != int(won) or tried != int(tried) or won < 0 or won > tried:
+            raise DataError(f"option {name!r}: {won:g} successes out of {tried:g} trials")
+
+
+def _from_samples(data: Any, paired: bool | None) -> tuple[tuple[str, ...], Samples, str]:
+    if isinstance(data, Mapping):
+        names, samples = [str(key) for key in data], list(data.values())
+    elif hasattr(data, "ndim") or hasattr(data, "__array__"):
+        table = _numbers(data, "the data")
+        if table.ndim != 2:
+            raise DataError(f"an array needs two axes, observations and options, not {table.ndim}")
+        taken_for = f"array: {table.shape[0]} observations of {table.shape[1]} options"
+        return tuple(default_names(table.shape[1])), Samples.of(table, paired=paired), taken_for
+    elif isinstance(data, Iterable) and not isinstance(data, (str, bytes)):
+        samples = list(data)
+        names = default_names(len(samples))
+    else:
+        raise DataError(
+            f"samples are a list or mapping of arrays, a 2-D array or a DataFrame, not {type(data).__name__}"
+        )
+    if not samples:
+        raise DataError("there are no options")
+    arrays = [_numbers(values, f"option {name!r}") for name, values in zip(names, samples, strict=True)]
+    for name, array in zip(names, arrays, strict=True):
+        if array.ndim != 1:
+            raise DataError(f"option {name!r} needs a list of values, not an array with {array.ndim} axes")
+    equal = len({len(array) for array in arrays}) == 1
+    if paired and not equal:
+        raise DataError("paired samples must have the same number of observations for every option")
+    return tuple(names), Samples(tuple(arrays), paired=bool(paired) and equal), f"samples of {len(names)} options"
+
+
+def default_names(options: int) -> list[str]:
+    return [f"option {k + 1}" for k in range(options)]
+
+
+def _numbers(values: Any, what: str) -> np.ndarray:
+    if is_torch(values):
+        values = values.detach().cpu().numpy()
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        for k, value in enumerate(values if isinstance(values, Iterable) else ()):
+            try:
+                float(value)
+            except (TypeError, ValueError):
+                raise DataError(f"{what}: value {k + 1} is {value!r}, not a number") from None
+        raise DataError(f"{what} cannot be read as numbers") from None

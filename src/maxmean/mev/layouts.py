@@ -1,0 +1,383 @@
+"""From the columns of a table to data about options: long, wide, counts or summaries, named or recognised.
+
+Tables arrive as a stream of Arrow record batches, from a file of any size or from a DataFrame. Only numbers are kept.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from itertools import chain
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from .data import Counts, DataError, Samples, Summaries
+
+LAYOUTS = ("long", "wide", "counts", "summaries")
+
+_ALIASES: dict[str, tuple[str, ...]] = {
+    "by": ("option", "options", "variant", "arm", "group", "ad", "action", "treatment", "name", "version", "label"),
+    "value": ("value", "values", "y", "reward", "outcome", "score", "result", "return", "response", "metric"),
+    "successes": ("successes", "success", "clicks", "conversions", "converted", "wins", "hits", "orders"),
+    "trials": ("trials", "impressions", "views", "visitors", "visits", "customers", "users", "shown", "total", "n"),
+    "mean": ("mean", "average", "avg", "estimate"),
+    "se": ("se", "stderr", "std_error", "standard_error", "sem"),
+    "sd": ("sd", "std", "stdev", "std_dev", "standard_deviation"),
+    "n": ("n", "count", "size", "observations", "trials"),
+}
+"""Column names that give a role away, in lower case."""
+
+_TRUTH = {"true": 1.0, "false": 0.0}
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which column plays which role, as far as the user says so."""
+
+    by: str | None = None
+    value: str | None = None
+    successes: str | None = None
+    trials: str | None = None
+    mean: str | None = None
+    se: str | None = None
+    sd: str | None = None
+    n: str | None = None
+    layout: str | None = None
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What a table was taken for."""
+
+    kind: str
+    roles: dict[str, str]
+    """Column by role; for a wide table only the options' columns matter."""
+    options: tuple[str, ...] = ()
+    """Columns that are options, in a wide table."""
+
+    def __str__(self) -> str:
+        names = {role: repr(name) for role, name in self.roles.items()}
+        by = f"options in {names['by']}" if "by" in names else "one option a row"
+        match self.kind:
+            case "long":
+                return f"long: one observation a row, {by}, values in {names['value']}"
+            case "wide":
+                return f"wide: {len(self.options)} columns, one an option"
+            case "counts":
+                return f"counts: {by}, {names['successes']} successes out of {names['trials']} trials"
+            case _:
+                spread = names["se"] if "se" in names else f"{names['sd']} / sqrt({names['n']})"
+                return f"summaries: {by}, means in {names['mean']}, standard errors {spread}"
+
+
+@dataclass(frozen=True)
+class Options:
+    """Named options and their data."""
+
+    names: tuple[str, ...]
+    data: Samples | Counts | Summaries
+    taken_for: str = ""
+    """What the input was taken for, in words."""
+
+    def unpaired(self) -> Options:
+        """The same options, their rows not belonging together."""
+        data = replace(self.data, paired=False) if isinstance(self.data, Samples) else self.data
+        return replace(self, data=data)
+
+
+def read_options(batches: Iterable[pa.RecordBatch], columns: Columns) -> Options:
+    """Recognise the layout from the first batch, then collect the data of all of them."""
+    stream = iter(batches)
+    first = next((batch for batch in stream if batch.num_rows), None)
+    if first is None:
+        raise DataError("the table has no rows")
+    layout = recognise(first, columns)
+    rows = chain([first], stream)
+    names, data = _COLLECT[layout.kind](layout, rows)
+    return Options(tuple(names), data, str(layout))
+
+
+def recognise(batch: pa.RecordBatch, columns: Columns) -> Layout:
+    """The layout of a table, from what the user said, then from telling names, then from the columns' types."""
+    names = batch.schema.names
+    _check_names(names, columns)
+    numeric = [name for name in names if _looks_numeric(batch.column(name))]
+    said = {
+        f.name: getattr(columns, f.name) for f in fields(columns) if f.name != "layout" and getattr(columns, f.name)
+    }
+    kind = columns.layout or _kind(names, numeric, said)
+    if kind not in LAYOUTS:
+        near = difflib.get_close_matches(kind, LAYOUTS, n=1, cutoff=0.3)
+        raise DataError(f"unknown layout {kind!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+    if kind == "wide":
+        return Layout("wide", {}, tuple(name for name in names if name != columns.by))
+    needed = {"long": ("value",), "counts": ("successes", "trials"), "summaries": ("mean",)}[kind]
+    roles = dict(said)
+    for role in needed:
+        roles.setdefault(role, _guess(role, names, numeric, roles))
+    if kind == "summaries" and "se" not in roles and not {"sd", "n"} <= set(roles):
+        se = _alias("se", names)
+        roles |= {"se": se} if se else {r: roles.get(r) or _guess(r, names, numeric, roles) for r in ("sd", "n")}
+    if "by" not in roles:
+        by = _guess_by(names, numeric, set(roles.values()))
+        if by is None and kind == "long":
+            raise DataError("no column tells the options apart: name it with by (--by)")
+        roles |= {"by": by} if by else {}
+    return Layout(kind, roles)
+
+
+def _check_names(names: Sequence[str], columns: Columns) -> None:
+    twice = next((name for name in names if names.count(name) > 1), None) if len(set(names)) < len(names) else None
+    if twice is not None:
+        raise DataError(f"column {twice!r} appears twice")
+    for f in fields(columns):
+        name = getattr(columns, f.name)
+        if f.name != "layout" and name is not None and name not in names:
+            near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+            hint = f"; did you mean {near[0]!r}?" if near else f" (there are {_listed(names)})"
+            raise DataError(f"there is no column {name!r}{hint}")
+
+
+def _kind(names: Sequence[str], numeric: Sequence[str], said: dict[str, str]) -> str:
+    if {"successes", "trials"} & set(said):
+        return "counts"
+    if {"mean", "se", "sd"} & set(said):
+        return "summaries"
+    if {"by", "value"} & set(said):
+        return "long"
+    if _alias("successes", numeric) and _alias("trials", numeric):
+        return "counts"
+    if _alias("mean", numeric) and (_alias("se", numeric) or (_alias("sd", numeric) and _alias("n", numeric))):
+        return "summaries"
+    if _alias("by", names) and _alias("value", numeric):
+        return "long"
+    text = [name for name in names if name not in numeric]
+    if len(text) == 1 and len(numeric) == 1:
+        return "long"
+    if not text:
+        if all(_is_number(name) for name in names) and not all(name.strip("-").isdigit() for name in names):
+            raise DataError("the first line holds numbers where the names of the columns belong")
+        return "wide"
+    raise DataError(
+        f"cannot tell what the columns {_listed(names)} are: name the options' column with by (--by) and the values' "
+        "with value (--value), or set the layout (--layout)"
+    )
+
+
+def _alias(role: str, names: Sequence[str]) -> str | None:
+    lower = {name.strip().lower(): name for name in names}
+    return next((lower[alias] for alias in _ALIASES[role] if alias in lower), None)
+
+
+def _guess(role: str, names: Sequence[str], numeric: Sequence[str], roles: dict[str, str]) -> str:
+    free = [name for name in names if name not in roles.values()]
+    candidates = [name for name in numeric if name in free]
+    found = _alias(role, free) or (candidates[0] if role == "value" and len(candidates) == 1 else None)
+    if found is None:
+        raise DataError(f"which column holds the {role}? Name it with {role} (--{role}); there are {_listed(names)}")
+    return found
+
+
+def _guess_by(names: Sequence[str], numeric: Sequence[str], taken: set[str]) -> str | None:
+    free = [name for name in names if name not in taken]
+    text = [name for name in free if name not in numeric]
+    return _alias("by", free) or (text[0] if len(text) == 1 else None)
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(repr(name) for name in names[:8])
+    return shown + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+
+
+def _long(layout: Layout, batches: Iterable[pa.RecordBatch]) -> tuple[list[str], Samples]:
+    number: dict[str, int] = {}
+    codes, values = [], []
+    for row, batch in _numbered(batches):
+        codes.append(_codes(batch.column(layout.roles["by"]), layout.roles["by"], row, number))
+        values.append(_numbers(batch.column(layout.roles["value"]), layout.roles["value"], row))
+    code, value = np.concatenate(codes), np.concatenate(values)
+    order = np.argsort(code, kind="stable")
+    edges = np.cumsum(np.bincount(code, minlength=len(number)))[:-1]
+    return list(number), Samples(tuple(np.split(value[order], edges)))
+
+
+def _wide(layout: Layout, batches: Iterable[pa.RecordBatch]) -> tuple[list[str], Samples]:
+    """Columns may end early, but must not have holes; without either, the rows are taken as paired."""
+    pieces: dict[str, list[np.ndarray]] = {name: [] for name in layout.options}
+    ended: dict[str, int] = {}
+    for row, batch in _numbered(batches):
+        for name in layout.options:
+            column = _blank_to_null(batch.column(name))
+            filled = len(column) - column.null_count
+            if filled and name in ended:
+                raise DataError(f"row {ended[name]}: column {name!r} is empty there but goes on later")
+            if column.null_count:
+                hole = int(np.argmin(column.is_valid().to_numpy(zero_copy_only=False)))
+                if hole < filled:
+                    raise DataError(f"row {row + hole}: column {name!r} is empty there but goes on later")
+                ended.setdefault(name, row + hole)
+            pieces[name].append(_numbers(column.slice(0, filled), name, row))
+    values = tuple(np.concatenate(pieces[name]) for name in layout.options)
+    return list(layout.options), Samples(values, paired=len({len(v) for v in values}) == 1)
+
+
+def _counts(layout: Layout, batches: Iterable[pa.RecordBatch]) -> tuple[list[str], Counts]:
+    """Rows of the same option add up."""
+    number: dict[str, int] = {}
+    codes, successes, trials = [], [], []
+    for row, batch in _numbered(batches):
+        codes.append(_option_codes(layout, batch, row, number))
+        successes.append(_whole(batch, layout.roles["successes"], row))
+        trials.append(_whole(batch, layout.roles["trials"], row))
+        wrong = np.flatnonzero(successes[-1] > trials[-1])
+        if wrong.size:
+            k = wrong[0]
+            raise DataError(f"row {row + k}: {successes[-1][k]:g} successes out of {trials[-1][k]:g} trials")
+    code = np.concatenate(codes)
+    won, tried = (np.bincount(code, np.concatenate(column), len(number)) for column in (successes, trials))
+    return list(number), Counts(won.astype(np.int64), tried.astype(np.int64))
+
+
+def _summaries(layout: Layout, batches: Iterable[pa.RecordBatch]) -> tuple[list[str], Summaries]:
+    number: dict[str, int] = {}
+    codes = []
+    columns: dict[str, list[np.ndarray]] = {role: [] for role in layout.roles if role != "by"}
+    for row, batch in _numbered(batches):
+        codes.append(_option_codes(layout, batch, row, number))
+        for role, pieces in columns.items():
+            name = layout.roles[role]
+            pieces.append(_whole(batch, name, row) if role == "n" else _numbers(batch.column(name), name, row))
+            negative = np.flatnonzero(pieces[-1] < 0) if role != "mean" else np.array([])
+            if negative.size:
+                raise DataError(f"row {row + negative[0]}: column {name!r} is negative ({pieces[-1][negative[0]]:g})")
+    _check_unique(np.concatenate(codes), list(number))
+    joined = {role: np.concatenate(pieces) for role, pieces in columns.items()}
+    return list(number), summaries(joined["mean"], joined.get("se"), joined.get("sd"), joined.get("n"), list(number))
+
+
+_COLLECT: dict[str, Callable[[Layout, Iterable[pa.RecordBatch]], tuple[list[str], Samples | Counts | Summaries]]] = {
+    "long": _long,
+    "wide": _wide,
+    "counts": _counts,
+    "summaries": _summaries,
+}
+
+
+def summaries(
+    mean: np.ndarray, se: np.ndarray | None, sd: np.ndarray | None, n: np.ndarray | None, names: Sequence[str]
+) -> Summaries:
+    """Summaries from means and standard errors, or standard deviations and numbers of observations."""
+    if se is None:
+        if sd is None or n is None:
+            raise DataError("summaries need the mean and its standard error se, or the standard deviation sd and n")
+        few = np.flatnonzero(n < 2)
+        if few.size:
+            raise DataError(f"option {names[few[0]]!r} has fewer than two values")
+        se = sd / np.sqrt(n)
+    return Summaries(mean, se**2, None if n is None else tuple(int(k) for k in n))
+
+
+def _check_unique(codes: np.ndarray, names: Sequence[str]) -> None:
+    rows: dict[int, int] = {}
+    for row, code in enumerate(codes.tolist(), start=1):
+        if code in rows:
+            raise DataError(f"row {row}: option {names[code]!r} was summarised in row {rows[code]} already")
+        rows[code] = row
+
+
+def _numbered(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Batches with the number of their first row, the first row of the table being 1."""
+    row = 1
+    for batch in batches:
+        if batch.num_rows:
+            yield row, batch
+        row += batch.num_rows
+
+
+def _option_codes(layout: Layout, batch: pa.RecordBatch, row: int, number: dict[str, int]) -> np.ndarray:
+    if "by" in layout.roles:
+        return _codes(batch.column(layout.roles["by"]), layout.roles["by"], row, number)
+    names = [f"row {row + k}" for k in range(batch.num_rows)]
+    return np.array([number.setdefault(name, len(number)) for name in names])
+
+
+def _codes(column: pa.Array, name: str, row: int, number: dict[str, int]) -> np.ndarray:
+    """The options of a column as numbers, in order of first appearance over all batches."""
+    column = _blank_to_null(column)
+    if column.null_count:
+        hole = int(np.argmin(column.is_valid().to_numpy(zero_copy_only=False)))
+        raise DataError(f"row {row + hole}: column {name!r} names no option")
+    encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    labels = [str(label) for label in encoded.dictionary.to_pylist()]
+    local = encoded.indices.to_numpy(zero_copy_only=False)
+    seen = np.unique(local)  # a dictionary may hold labels that no row uses
+    first = seen[np.argsort([np.argmax(local == k) for k in seen])] if len(seen) > 1 else seen
+    lookup = np.zeros(len(labels), dtype=np.int64)
+    for k in first:
+        lookup[k] = number.setdefault(labels[k], len(number))
+    return lookup[local]
+
+
+def _whole(batch: pa.RecordBatch, name: str, row: int) -> np.ndarray:
+    values = _numbers(batch.column(name), name, row)
+    wrong = np.flatnonzero((values < 0) | (values != np.rint(values)))
+    if wrong.size:
+        raise DataError(f"row {row + wrong[0]}: column {name!r} must hold whole numbers, not {values[wrong[0]]:g}")
+    return values
+
+
+def _numbers(column: pa.Array, name: str, row: int) -> np.ndarray:
+    """A column as finite float64 numbers; the first value that is none is named with its row."""
+    column = _blank_to_null(column)
+    if column.null_count:
+        hole = int(np.argmin(column.is_valid().to_numpy(zero_copy_only=False)))
+        raise DataError(f"row {row + hole}: column {name!r} is empty")
+    try:
+        values = pc.cast(column, pa.float64()).to_numpy(zero_copy_only=False)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        values = np.array([_number(text, name, row + k) for k, text in enumerate(column.to_pylist())])
+    wrong = np.flatnonzero(~np.isfinite(values))
+    if wrong.size:
+        raise DataError(f"row {row + wrong[0]}: column {name!r} is {values[wrong[0]]}, not a finite number")
+    return values
+
+
+def _number(text: object, name: str, row: int) -> float:
+    word = str(text).strip().lower()
+    if word in _TRUTH:
+        return _TRUTH[word]
+    try:
+        return float(word)
+    except ValueError:
+        raise DataError(f"row {row}: column {name!r} holds {text!r}, not a number") from None
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+
+
+def _blank_to_null(column: pa.Array) -> pa.Array:
+    if not _is_text(column.type):
+        return column
+    trimmed = pc.utf8_trim_whitespace(column)
+    blank = pc.equal(trimmed, "")
+    return pc.if_else(blank, pa.scalar(None, trimmed.type), trimmed) if pc.any(blank).as_py() else trimmed
+
+
+def _looks_numeric(column: pa.Array) -> bool:
+    """Numbers, or text most of which reads as numbers: one stray word is a mistake to report, not a column of names."""
+    if not _is_text(column.type):
+        return pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_boolean(column.type)
+    texts = [text for text in _blank_to_null(column.slice(0, 1000)).to_pylist() if text is not None]
+    return 2 * sum(_is_number(text) for text in texts) > len(texts)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return text.strip().lower() in _TRUTH
+    return True

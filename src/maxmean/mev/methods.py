@@ -1,0 +1,161 @@
+"""The estimators by the names that Python, the command line and the tables share, applied to any shape of data."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+from .arrays import Array, Rng, namespace, streams
+from .data import Data, DataError
+from .estimators import (
+    best_probabilities,
+    cross_validation_estimate,
+    double_estimate,
+    kernel_weights,
+    maxmin_estimate,
+    random_argmax,
+    weighted_mean,
+)
+from .kernels import KERNELS, Gaussian, Indicator, Kernel, KernelError
+
+METHODS: dict[str, str] = {
+    "me": "largest mean, naive",
+    "ae": "average of all",
+    "de": "one half picks",
+    "cve": "halves pick in turn",
+    "we": "weighted by P(best)",
+    "mme": "largest of minima",
+    "te": "average of the race",
+    "ke": "weighted by kernel",
+    "te*": "te, paired",
+    "ke*": "ke, paired",
+}
+"""Every method, with a description short enough for a table."""
+
+SPLITTING = ("de", "cve", "mme")
+PAIRED = ("te*", "ke*")
+NEEDS_PAIRS = "needs paired samples: the same units, in the same order, for every option"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What can be chosen about the estimators."""
+
+    alpha: float = 0.1
+    """Significance level of ``te`` and ``te*``, in (0, 0.5]."""
+    kernel: Kernel = Gaussian()  # noqa: RUF009  (frozen)
+    """Kernel of ``ke`` and ``ke*``."""
+    draws: int | None = None
+    """Monte Carlo draws of ``we``; None integrates exactly."""
+    parts: int = 2
+    """Parts that ``mme`` splits each option's data into."""
+
+    def __post_init__(self) -> None:
+        Indicator(self.alpha)
+        if self.parts < 1:
+            raise DataError(f"mme needs at least one part, not {self.parts}")
+        if self.draws is not None and self.draws < 1:
+            raise DataError(f"we needs at least one draw, not {self.draws}")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """An estimate with the weights it gives the options; both keep the leading axes of the data."""
+
+    value: Array
+    weights: Array
+
+
+DEFAULTS = Settings()
+
+
+def check_method(method: str) -> str:
+    """``method``, if there is one of that name; otherwise an error that names the nearest."""
+    if method in METHODS:
+        return method
+    near = difflib.get_close_matches(method.lower(), METHODS, n=1, cutoff=0.3)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    raise DataError(f"unknown method {method!r}{hint} (there are {', '.join(METHODS)})")
+
+
+def parse_kernel(text: str) -> Kernel:
+    """A kernel from its name and, after a colon, its parameters.
+
+    >>> parse_kernel("beta:2,0.5")
+    Beta(a=2.0, b=0.5)
+    """
+    name, _, numbers = text.strip().lower().partition(":")
+    if name not in KERNELS:
+        near = difflib.get_close_matches(name, KERNELS, n=1, cutoff=0.3)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise KernelError(f"unknown kernel {name!r}{hint} (there are {', '.join(KERNELS)})")
+    takes = [f.name for f in fields(KERNELS[name])]  # type: ignore[arg-type]
+    try:
+        parameters = [float(number) for number in numbers.split(",")] if numbers else []
+    except ValueError:
+        raise KernelError(f"kernel {name!r} takes numbers after the colon, not {numbers!r}") from None
+    if len(parameters) > len(takes):
+        raise KernelError(f"kernel {name!r} takes {len(takes)} parameters, not {len(parameters)}")
+    return KERNELS[name](*parameters)
+
+
+def needs_parts(methods: Sequence[str], settings: Settings) -> tuple[int, ...]:
+    """The numbers of parts that ``methods`` will ask the data to be split into."""
+    halves = {2} if {"de", "cve"} & set(methods) else set()
+    return tuple(sorted(halves | ({settings.parts} if "mme" in methods else set())))
+
+
+def evaluate(method: str, data: Data, settings: Settings = DEFAULTS, *, rng: Rng = 0) -> Outcome:
+    """Apply one estimator to data of any shape and of any array library.
+
+    >>> from maxmean.mev.data import Samples
+    >>> float(evaluate("te", Samples.of([[1.0, 3.0], [2.0, 2.0, 5.0], [0.0, -1.0]])).value)
+    2.5
+    """
+    xp = namespace(data.means)
+    # A source that is used twice gives the same numbers twice: the weights are those of the very choice that was made.
+    splitting, choosing = streams(rng, 2)
+    match check_method(method):
+        case "me":
+            return _weighted(data, _shares(data.means == xp.max(data.means, axis=-1, keepdims=True), data))
+        case "ae":
+            return _weighted(data, _shares(xp.ones_like(data.means), data))
+        case "we":
+            return _weighted(data, best_probabilities(data.means, data.variances, draws=settings.draws, rng=choosing))
+        case "te" | "ke":
+            return _weighted(data, kernel_weights(data.means, data.variances, _kernel(method, settings)))
+        case "te*" | "ke*":
+            return _weighted(data, _paired_weights(method, data, settings))
+        case "de":
+            halves = data.split(2, splitting)
+            chosen = random_argmax(halves[0], choosing)
+            return Outcome(double_estimate(halves[0], halves[1], choosing), _shares(chosen, data))
+        case "cve":
+            halves = data.split(2, splitting)
+            chosen = random_argmax(halves, choosing)
+            value = cross_validation_estimate(halves[0], halves[1], choosing)
+            return Outcome(value, xp.mean(_shares(chosen, data), axis=0))
+        case _:
+            parts = data.split(settings.parts, splitting)
+            return Outcome(maxmin_estimate(parts), _shares(random_argmax(xp.min(parts, axis=0), choosing), data))
+
+
+def _kernel(method: str, settings: Settings) -> Kernel:
+    return Indicator(settings.alpha) if method.startswith("te") else settings.kernel
+
+
+def _paired_weights(method: str, data: Data, settings: Settings) -> Array:
+    if data.covariances is None:
+        raise DataError(f"{method} {NEEDS_PAIRS}")
+    return kernel_weights(data.means, data.variances, _kernel(method, settings), covariances=data.covariances)
+
+
+def _weighted(data: Data, weights: Array) -> Outcome:
+    return Outcome(weighted_mean(data.means, weights), weights)
+
+
+def _shares(chosen: Array, data: Data) -> Array:
+    xp = namespace(chosen)
+    chosen = xp.astype(chosen, data.means.dtype)
+    return chosen / xp.sum(chosen, axis=-1, keepdims=True)

@@ -1,0 +1,97 @@
+"""The picture of a comparison: the options above, and below them where each estimator puts the best."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from .files import write_whole
+from .show import decimals_for, number, visible
+
+if TYPE_CHECKING:
+    from .compare import Comparison
+
+_ROWS = 30  # options drawn; the leading ones
+_BLUE, _GREY, _ORANGE, _GREEN = "#1f6fb2", "#a3adb8", "#c2410c", "#15803d"
+
+
+def plot(comparison: Comparison, path: str) -> None:
+    """Draw a comparison and write it to ``path`` (.png, .pdf or .svg), whole or not at all."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    options = min(len(comparison.problem.names), _ROWS)
+    estimates = len(comparison.estimates) + 1
+    style: dict[Any, Any] = {
+        "font.size": 9,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.titlelocation": "left",
+    }
+    with mpl.rc_context(style):
+        figure = Figure(figsize=(8, 1.8 + 0.24 * (options + estimates)), layout="constrained")
+        above, below = figure.subplots(2, 1, sharex=True, height_ratios=[options + 1, estimates + 1])
+        _draw_options(above, comparison)
+        _draw_estimates(below, comparison)
+        figure.suptitle("How good is the best one, really?", x=0.01, ha="left", fontweight="bold")
+        write_whole(path, lambda handle, kind: figure.savefig(handle, format=kind, dpi=150))
+
+
+def _draw_options(axes: Any, comparison: Comparison) -> None:
+    from scipy.special import ndtri
+
+    problem = comparison.problem
+    order = sorted(range(len(problem.names)), key=lambda k: -problem.direction * problem.means[k])[:_ROWS]
+    reach = float(ndtri((1 + comparison.level) / 2))
+    race = set(comparison.in_the_race)
+    for row, k in enumerate(order):
+        error = reach * problem.standard_errors[k]
+        colour = _BLUE if problem.names[k] in race else _GREY
+        _interval(axes, row, problem.means[k], (problem.means[k] - error, problem.means[k] + error), colour)
+    _rows(axes, [visible(problem.names[k]) for k in order])
+    hidden = len(problem.names) - len(order)
+    more = f"; {hidden:,} further options are not shown" if hidden else ""
+    axes.set_title(f"The options, {comparison.level:.0%} intervals (grey: out of the race){more}", fontsize=9)
+    _guides(axes, comparison)
+    axes.legend(loc="best", frameon=False, fontsize=8.5)
+
+
+def _draw_estimates(axes: Any, comparison: Comparison) -> None:
+    for row, (method, est) in enumerate(comparison.estimates.items()):
+        colour = _ORANGE if method == "me" else _GREEN if method == comparison.answer.method else "black"
+        _interval(axes, row, est.value, est.interval(comparison.level), colour)
+    hybrid = comparison.winner.hybrid
+    last = len(comparison.estimates)
+    _interval(axes, last, hybrid.value, hybrid.interval, "black", marker="D")
+    places = decimals_for(comparison.problem.standard_errors)
+    own = f"{visible(comparison.winner.option)}'s own mean  {number(hybrid.value, places)}"
+    _rows(axes, [f"{method}  {number(est.value, places)}" for method, est in comparison.estimates.items()] + [own])
+    axes.set_title(
+        "The best one's mean by each method, bootstrap intervals; the winner's own mean, corrected", fontsize=9
+    )
+    if comparison.problem.lower_is_better:
+        axes.set_xlabel("lower is better")
+    _guides(axes, comparison)
+
+
+def _interval(axes: Any, row: int, value: float, ends: tuple[float, float], colour: str, marker: str = "o") -> None:
+    """A point with its interval; what is infinite is left open."""
+    if all(math.isfinite(end) for end in ends):
+        axes.plot(ends, [row, row], color=colour, lw=1.8, solid_capstyle="butt")
+    if math.isfinite(value):
+        axes.plot(value, row, marker, color=colour, ms=5)
+
+
+def _rows(axes: Any, labels: Sequence[str]) -> None:
+    axes.set_yticks(range(len(labels)), labels)
+    for label in axes.get_yticklabels():
+        label.set_parse_math(False)  # a dollar sign in a name is a dollar sign
+    axes.set_ylim(len(labels) - 0.4, -0.6)
+
+
+def _guides(axes: Any, comparison: Comparison) -> None:
+    """Where the naive answer and the corrected one lie, through both panels."""
+    answer = comparison.answer
+    axes.axvline(answer.naive, color=_ORANGE, lw=1, ls=(0, (4, 3)), zorder=0, label="as observed (naive)")
+    axes.axvline(answer.value, color=_GREEN, lw=1, zorder=0, label=f"corrected ({answer.method})")

@@ -1,0 +1,130 @@
+"""What all tests share: the array kinds, and property tests that are the same in every run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import hypothesis
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+
+from maxmean import mev
+
+hypothesis.settings.register_profile("maxmean", derandomize=True, deadline=None, max_examples=40, database=None)
+hypothesis.settings.load_profile("maxmean")
+
+LIBRARIES: dict[str, tuple[ModuleType, type]] = {
+    "numpy": (np, np.ndarray),
+    "jax": (jnp, jax.Array),
+    "torch": (torch, torch.Tensor),
+}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One array library and one floating type."""
+
+    library: str
+    dtype: str
+
+    def __str__(self) -> str:
+        return f"{self.library}-{self.dtype}"
+
+    @property
+    def eps(self) -> float:
+        return float(np.finfo(self.dtype).eps)
+
+    def scope(self) -> AbstractContextManager[object]:
+        """Where arrays of this kind may be made: JAX has float64 only inside, and no other test notices."""
+        return jax.enable_x64(self.dtype == "float64") if self.library == "jax" else nullcontext()
+
+    def array(self, values: Any) -> Any:
+        module = LIBRARIES[self.library][0]
+        return (module.as_tensor if module is torch else module.asarray)(values, dtype=getattr(module, self.dtype))
+
+    def owns(self, result: Any) -> bool:
+        """Whether ``result`` is of this kind; a NumPy scalar counts as an array."""
+        module, cls = LIBRARIES[self.library]
+        if not isinstance(result, (np.ndarray, np.generic) if module is np else cls):
+            return False
+        return result.dtype == getattr(module, self.dtype) and (module is not torch or result.device.type == "cpu")
+
+    def numbers(self, result: Any) -> Any:
+        return np.asarray(result.detach() if self.library == "torch" else result, dtype=np.float64)
+
+    def call(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        """``function`` of NumPy arrays, moved to this kind; the result must be of this kind and comes back in float64."""
+        with self.scope():
+            moved = [self.array(a) if isinstance(a, np.ndarray) else a for a in arguments]
+            named = {k: self.array(a) if isinstance(a, np.ndarray) else a for k, a in options.items()}
+            result = function(*moved, **named)
+            assert self.owns(result), f"{type(result)}, {getattr(result, 'dtype', None)} is not {self}"
+            return self.numbers(result)
+
+    def gradients(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
+        """Derivatives of the sum of ``function`` in each argument, by the library's automatic differentiation."""
+        with self.scope():
+            moved = [self.array(a) for a in arguments]
+            if self.library == "jax":
+                slopes = jax.grad(lambda *a: function(*a).sum(), argnums=tuple(range(len(moved))))(*moved)
+                return [self.numbers(slope) for slope in slopes]
+            leaves = [a.clone().requires_grad_() for a in moved]
+            total = function(*leaves).sum()
+            if total.requires_grad:
+                total.backward()
+            return [np.zeros(a.shape) if a.grad is None else self.numbers(a.grad) for a in leaves]
+
+
+KINDS = [Kind(library, dtype) for library in LIBRARIES for dtype in ("float32", "float64")]
+
+
+@pytest.fixture(params=KINDS, ids=str, scope="session")
+def kind(request: pytest.FixtureRequest) -> Kind:
+    """Every array kind, one after the other."""
+    return request.param
+
+
+@pytest.fixture(params=[k for k in KINDS if k.dtype == "float64"], ids=str, scope="session")
+def kind64(request: pytest.FixtureRequest) -> Kind:
+    """The three libraries in float64."""
+    return request.param
+
+
+@pytest.fixture(params=[k for k in KINDS if k.library != "numpy"], ids=str, scope="session")
+def differentiable(request: pytest.FixtureRequest) -> Kind:
+    """The kinds that have gradients."""
+    return request.param
+
+
+@pytest.fixture(
+    params=[
+        mev.Indicator(0.1),
+        mev.Gaussian(),
+        mev.Gaussian(0.3),
+        mev.StudentT(5.0),
+        mev.Epanechnikov(),
+        mev.Triangle(),
+        mev.Softmax(),
+        mev.Beta(),
+        mev.Beta(1.5, 3.0),
+    ],
+    ids=repr,
+    scope="session",
+)
+def kernel(request: pytest.FixtureRequest) -> mev.Kernel:
+    """Every kernel of the paper."""
+    return request.param
+
+
+@pytest.fixture(autouse=True)
+def _float64_stays_scoped() -> Iterator[None]:
+    """No test may leave JAX in float64 for the next one."""
+    yield
+    assert not jax.config.jax_enable_x64

@@ -73,7 +73,7 @@ class Kind:
         with self.scope():
             moved = [self.array(a) for a in arguments]
             if self.library == "jax":
-                slopes = jax.grad(lambda *a: function(*a).sum(), argnums=tuple(range(len(moved))))(*moved)
+                slopes = jax.jit(jax.grad(lambda *a: function(*a).sum(), argnums=tuple(range(len(moved)))))(*moved)
                 return [self.numbers(slope) for slope in slopes]
             leaves = [a.clone().requires_grad_() for a in moved]
             total = function(*leaves).sum()

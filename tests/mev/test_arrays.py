@@ -29,7 +29,9 @@ def test_numpy_beside_another_library_belongs_to_that_one() -> None:
 
 
 def test_pytorch_and_jax_in_one_call_are_refused_in_one_sentence() -> None:
-    with pytest.raises(TypeError, match="PyTorch and JAX arrays cannot be mixed in one call; convert one of them first"):
+    with pytest.raises(
+        TypeError, match="PyTorch and JAX arrays cannot be mixed in one call; convert one of them first"
+    ):
         mev.kernel_estimate(torch.ones(2), jnp.ones(2))
     with pytest.raises(TypeError, match="cannot be mixed"):
         mev.Gaussian(jnp.asarray(2.0))(torch.zeros(2))

@@ -16,6 +16,8 @@ from scipy.special import ndtr
 
 from maxmean import mev
 from maxmean.mev import theory
+from maxmean.mev.data import part_sizes
+from maxmean.mev.methods import METHODS
 from maxmean.mev.theory import bias_bounds, gaussian_pair, kernel_expectation, variance_bound
 
 GAPS = np.linspace(0.0, 5.0, 501)
@@ -142,7 +144,7 @@ def simulate(
 ) -> np.ndarray:
     """200,000 estimates by the estimators themselves, from means of parts drawn directly."""
     runs, parts = 200_000, {"mme": 3, "de": 2, "cve": 2}.get(method, 1)
-    sizes = np.array([theory.part_sizes(size, parts) for size in n]).T[:, None, :]
+    sizes = np.array([part_sizes(size, parts) for size in n]).T[:, None, :]
     z = np.random.default_rng(rng).standard_normal((parts, runs, 2))
     z[..., 1] = rho * z[..., 0] + math.sqrt(1 - rho * rho) * z[..., 1]
     means = np.array([gap, 0.0]) + np.asarray(sigma) / np.sqrt(sizes) * z
@@ -164,7 +166,7 @@ def simulate(
     return estimators[method]()
 
 
-@pytest.mark.parametrize("method", theory.METHODS)
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(
     ("gap", "sigma", "n", "rho"), [(0.5, (2.0, 1.0), (7, 4), 0.0), (-0.8, (1.0, 1.5), (5, 5), 0.6)]
 )
@@ -183,7 +185,7 @@ def test_exact_moments_are_those_of_the_estimators(
 # Invariances and edges -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", theory.METHODS)
+@pytest.mark.parametrize("method", METHODS)
 def test_options_may_trade_places_shift_and_change_units(method: str) -> None:
     gap = np.linspace(-3, 3, 13)
     one = gaussian_pair(method, (gap, 0.0), (2.0, 1.0), (9, 5))
@@ -194,7 +196,7 @@ def test_options_may_trade_places_shift_and_change_units(method: str) -> None:
         np.testing.assert_allclose(other.variance, unit**2 * one.variance, rtol=0, atol=1e-10 * unit**2)
 
 
-@pytest.mark.parametrize("method", theory.METHODS)
+@pytest.mark.parametrize("method", METHODS)
 def test_certain_means_are_estimated_without_error_or_averaged(method: str) -> None:
     exact = gaussian_pair(method, ([2.0, 0.0, -2.0], 0.0), 0.0, 4)
     np.testing.assert_array_equal(exact.bias, [-1.0, 0.0, -1.0] if method == "ae" else [0.0, 0.0, 0.0])
@@ -314,7 +316,7 @@ def test_s6_bias_stays_within_its_bounds() -> None:
     for gap, sigma, n in random_pairs(10, even=True) + random_pairs(10, even=False):
         v = np.square(sigma) / np.array(n)
         me = gaussian_pair("me", (gap, 0.0), sigma, n).bias
-        for method in theory.METHODS:
+        for method in METHODS:
             if method == "mme" and n[0] % 2:
                 continue  # its lower bound is for equal parts
             bias = gaussian_pair(method, (gap, 0.0), sigma, n, alpha=0.02, kernel=mev.Softmax()).bias
@@ -532,7 +534,7 @@ def test_quasi_monte_carlo_states_its_error() -> None:
 def test_certain_options_among_uncertain_ones() -> None:
     assert kernel_expectation([1.0, 1.0, 0.0], [0.0, 0.0, 0.0]) == theory.Expectation(1.0, 0.0, True)
     mixed = kernel_expectation([0.5, 0.0, 0.2], [0.0, 1.0, 0.5], points=2**10)
-    nearly = kernel_expectation([0.5, 0.0, 0.2], [1e-4, 1.0, 0.5])
+    nearly = kernel_expectation([0.5, 0.0, 0.2], [1e-4, 1.0, 0.5], method="quadrature")
     assert not mixed.exact
     assert nearly.exact
     assert mixed.value == pytest.approx(nearly.value, abs=6.5 * mixed.error + 1e-3)

@@ -298,7 +298,7 @@ def estimate(
     --------
     >>> est = estimate(successes={"red": 30, "blue": 36}, trials=1000, method="ke")
     >>> round(est.value, 4), est.winner().option
-    (0.0338, 'blue')
+    (0.0341, 'blue')
     """
     check_method(method)
     columns = {"by": by, "value": value, "successes": successes, "trials": trials, "mean": mean, "se": se, "sd": sd}

@@ -117,7 +117,8 @@ def recognise(batch: pa.RecordBatch, columns: Columns) -> Layout:
     needed = {"long": ("value",), "counts": ("successes", "trials"), "summaries": ("mean",)}[kind]
     roles = dict(said)
     for role in needed:
-        roles.setdefault(role, _guess(role, names, numeric, roles))
+        if role not in roles:
+            roles[role] = _guess(role, names, numeric, roles)
     if kind == "summaries" and "se" not in roles and not {"sd", "n"} <= set(roles):
         se = _alias("se", names)
         roles |= {"se": se} if se else {r: roles.get(r) or _guess(r, names, numeric, roles) for r in ("sd", "n")}

@@ -1,0 +1,178 @@
+"""Facts about the front door: the same answer for the same data in every shape, in every unit and direction."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import maxmean as mm
+from maxmean import mev
+from maxmean.mev.winner import infer_winner
+
+RNG = np.random.default_rng(0)
+SAMPLES = {"A": RNG.normal(1.0, 1, 40), "B": RNG.normal(1.2, 1, 55), "C": RNG.normal(-2.0, 1, 30)}
+MEANS = np.array([v.mean() for v in SAMPLES.values()])
+ERRORS = np.array([v.std(ddof=1) / np.sqrt(len(v)) for v in SAMPLES.values()])
+LONG = pd.DataFrame({"arm": np.repeat(list("ABC"), [40, 55, 30]), "outcome": np.concatenate([*SAMPLES.values()])})
+
+
+def test_an_estimate_is_the_estimator_applied_to_the_moments() -> None:
+    est = mm.estimate(SAMPLES, method="ke")
+    np.testing.assert_allclose(est.value, mev.kernel_estimate(MEANS, ERRORS**2), rtol=1e-12)
+    np.testing.assert_allclose(est.statistic, mev.t_statistic(MEANS, ERRORS**2), rtol=1e-10)
+    np.testing.assert_allclose(est.weights, mev.kernel_weights(MEANS, ERRORS**2, mev.Gaussian()), atol=1e-12)
+    np.testing.assert_allclose(est.probability_best(), mev.best_probabilities(MEANS, ERRORS**2), atol=1e-12)
+    assert list(est.weights.index) == ["A", "B", "C"]
+    assert est.method == "ke"
+    assert est.naive == max(est.problem.means)
+
+
+SHAPES: dict[str, dict[str, Any]] = {
+    "list": {"data": list(SAMPLES.values()), "names": list("ABC")},
+    "frame": {"data": LONG, "by": "arm", "value": "outcome"},
+    "frame, recognised": {"data": LONG},
+    "wide frame": {"data": pd.DataFrame({k: pd.Series(v) for k, v in SAMPLES.items()})},
+    "summaries": {"mean": dict(zip("ABC", MEANS, strict=True)), "se": dict(zip("ABC", ERRORS, strict=True))},
+    "sd and n": {"mean": MEANS, "sd": ERRORS * np.sqrt([40, 55, 30]), "n": [40, 55, 30], "names": list("ABC")},
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("method", ["me", "ae", "we", "te", "ke"])
+def test_every_shape_of_the_same_data_gives_the_same(shape: str, method: str) -> None:
+    expected, found = mm.estimate(SAMPLES, method=method), mm.estimate(method=method, **SHAPES[shape])
+    np.testing.assert_allclose(found.value, expected.value, rtol=1e-12)
+    pd.testing.assert_series_equal(found.weights, expected.weights, atol=1e-12, check_index_type=False)
+    assert found.options == expected.options
+
+
+def test_other_libraries_arrays_are_welcome() -> None:
+    import jax.numpy as jnp
+    import torch
+
+    table = RNG.normal(size=(20, 3)).astype(np.float32)
+    expected = mm.estimate(table).value
+    assert mm.estimate(jnp.asarray(table)).value == expected
+    assert mm.estimate(torch.as_tensor(table)).value == expected
+    assert mm.estimate([torch.as_tensor(table[:, k]) for k in range(3)], method="ke").value == expected
+
+
+def test_a_table_is_paired_and_a_mapping_is_not() -> None:
+    table = RNG.normal(size=(30, 3))
+    columns = {f"option {k + 1}": table[:, k] for k in range(3)}
+    assert mm.estimate(table, method="te*").value == mm.estimate(columns, method="te*").value
+    assert "te*" in mm.compare(table, resamples=10).estimates
+    assert "te*" not in mm.compare(columns, resamples=10).estimates
+    assert "te*" in mm.compare(columns, resamples=10, paired=True).estimates
+    assert "te*" not in mm.compare(table, resamples=10, paired=False).estimates
+    with pytest.raises(mm.DataError, match=r"te\* needs paired samples"):
+        mm.estimate(SAMPLES, method="te*")
+
+
+@pytest.mark.parametrize(
+    ("shape", "method"),
+    [(shape, m) for shape in ("samples", "counts") for m in ("me", "ae", "de", "cve", "we", "mme", "te", "ke")]
+    + [("summaries", m) for m in ("me", "ae", "we", "te", "ke")],
+)
+def test_lower_is_better_mirrors_everything(shape: str, method: str) -> None:
+    mirrored: tuple[dict[str, Any], dict[str, Any], float]
+    if shape == "samples":
+        mirrored = ({"data": SAMPLES}, {"data": {k: -v for k, v in SAMPLES.items()}}, 0.0)
+    elif shape == "counts":
+        won, tried = np.array([3, 9, 30]), np.array([40, 60, 90])
+        mirrored = ({"successes": won, "trials": tried}, {"successes": tried - won, "trials": tried}, 1.0)
+    else:
+        mirrored = ({"mean": MEANS, "se": ERRORS}, {"mean": -MEANS, "se": ERRORS}, 0.0)
+    low = mm.estimate(**mirrored[0], method=method, lower_is_better=True, resamples=50)
+    high = mm.estimate(**mirrored[1], method=method, resamples=50)
+    origin = mirrored[2]
+    np.testing.assert_allclose(low.value, origin - high.value, rtol=1e-12)
+    np.testing.assert_allclose(low.bias(), -high.bias(), rtol=1e-9, atol=1e-15)
+    np.testing.assert_allclose(low.interval(), origin - np.array(high.interval())[::-1], rtol=1e-12)
+    np.testing.assert_allclose(low.weights, high.weights)
+    np.testing.assert_allclose(low.winner().hybrid.interval, origin - np.array(high.winner().hybrid.interval)[::-1])
+
+
+@settings(max_examples=25)
+@given(st.integers(-990, 990), st.sampled_from(["me", "ae", "we", "te", "ke", "mme"]))
+def test_units_do_not_matter_even_where_squares_leave_the_floating_point_range(power: int, method: str) -> None:
+    scale = 2.0**power
+    small = {k: v[:6] for k, v in SAMPLES.items()}
+    plain = mm.estimate(small, method=method, resamples=5)
+    scaled = mm.estimate({k: v * scale for k, v in small.items()}, method=method, resamples=5)
+    np.testing.assert_allclose(scaled.value / scale, plain.value, rtol=1e-10)
+    np.testing.assert_allclose(scaled.bias() / scale, plain.bias(), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(scaled.weights, plain.weights, atol=1e-12)
+    np.testing.assert_allclose(scaled.winner().hybrid.value / scale, plain.winner().hybrid.value, rtol=1e-9)
+
+
+def test_winner_is_inferred_from_the_means_and_their_covariance() -> None:
+    table = RNG.normal([0, 0.2, 0.1], 1, size=(50, 3)) + RNG.normal(size=(50, 1))
+    est = mm.estimate(table, names=["a", "b", "c"])
+    direct = infer_winner(table.mean(0), np.cov(table.T) / 50)
+    winner = est.winner()
+    assert winner.option == "abc"[direct.index]
+    np.testing.assert_allclose(winner.conditional.value, direct.conditional.value, rtol=1e-9)
+    np.testing.assert_allclose(winner.hybrid.interval, direct.hybrid.interval, rtol=1e-9)
+    independent = mm.estimate(table, paired=False).winner().conditional
+    np.testing.assert_allclose(
+        independent.value, infer_winner(table.mean(0), table.var(0, ddof=1) / 50).conditional.value
+    )
+
+
+def test_zero_variance_everywhere_follows_the_rule_for_t() -> None:
+    est = mm.estimate({"a": [1.0, 1.0], "b": [2.0, 2.0], "c": [2.0, 2.0, 2.0]}, resamples=10)
+    assert est.value == 2
+    assert est.statistic.tolist() == [-np.inf, 0, 0]
+    assert est.probability_best().tolist() == [0, 0.5, 0.5]
+    assert est.winner().hybrid.interval == (2.0, 2.0)
+
+
+def test_compare_is_the_estimates_side_by_side() -> None:
+    together = mm.compare(SAMPLES, resamples=100, seed=3)
+    assert list(together.estimates) == ["me", "ae", "de", "cve", "we", "mme", "te", "ke"]
+    for method, est in together.estimates.items():
+        alone = mm.estimate(SAMPLES, method=method, resamples=100, seed=3)
+        assert (alone.value, alone.bias(), alone.interval()) == (est.value, est.bias(), est.interval())
+    table = together.table()
+    assert table.loc["ke", "value"] == together.estimates["ke"].value
+    assert json.loads(json.dumps(together.to_dict(), allow_nan=False)) == together.to_dict()
+    assert together.answer.method == "ke"
+    assert "B" in together.in_the_race
+    assert "C" not in together.in_the_race
+
+
+def test_compare_says_what_it_leaves_out_and_refuses_what_is_asked_for_in_vain() -> None:
+    together = mm.compare(mean=MEANS, se=ERRORS, resamples=10)
+    assert list(together.estimates) == ["me", "ae", "we", "te", "ke"]
+    assert set(together.skipped) == {"de", "cve", "mme", "te*", "ke*"}
+    with pytest.raises(mm.DataError, match="de splits the observations, and only summaries were given"):
+        mm.compare(methods=["de"], mean=MEANS, se=ERRORS)
+    with pytest.raises(mm.DataError, match="mme splits each option in 31, and 'C' has too few values"):
+        mm.estimate(SAMPLES, method="mme", parts=31)
+    with pytest.raises(mm.DataError, match="level must lie between 0 and 1, not 2"):
+        mm.compare(SAMPLES, level=2)
+
+
+def test_infinite_ends_become_none_in_plain_data() -> None:
+    tied = mm.compare({"a": [1.0, 2.0, 3.0], "b": [0.0, 2.0, 4.0]}, ["me"], resamples=10).to_dict()
+    assert tied["winner"]["conditional"] == {"value": None, "interval": [None, None]}
+
+
+def test_the_bootstrap_needs_something_to_resample() -> None:
+    with pytest.raises(mm.DataError, match="at least 2 resamples, not 1"):
+        mm.estimate(SAMPLES, resamples=1)
+    with pytest.raises(mm.DataError, match="level must lie between 0 and 1, not 1"):
+        mm.estimate(SAMPLES).interval(level=1)
+
+
+def test_ties_do_not_depend_on_position() -> None:
+    """A cve between equal options picks either, as the seed decides."""
+    tied = {"a": [0.0, 1.0] * 5, "b": [1.0, 0.0] * 5}
+    assert len({tuple(mm.estimate(tied, method="de", seed=s).weights) for s in range(30)}) == 2

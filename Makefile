@@ -40,7 +40,7 @@ test-slow: $(VENV)/full  ## the longer checks
 	$(BIN)/pytest -n auto -m slow
 
 benchmark: $(VENV)/full  ## speed, as ratios against peers measured in the same run
-	$(BIN)/python benchmarks/statistics.py
+	$(BIN)/python benchmarks/mev.py
 
 format: $(VENV)/full  ## mend the style
 	$(BIN)/ruff check --fix .

@@ -276,18 +276,21 @@ def _resample_option(
     if n <= EXACT_RESAMPLING:
         drawn = values[rng.integers(0, n, (size, n))]
         return drawn.mean(axis=-1), _variance_of_mean(np, drawn), _part_means(drawn, parts, axis=1)
-    centre, deviations = values.mean(), values - values.mean()
-    second, third, fourth = (float(np.mean(deviations**k)) for k in (2, 3, 4))
-    # (mean, variance) of a resample are jointly normal, with these moments of the sample, up to terms of order 1/n.
-    mean_noise, variance_noise = rng.multivariate_normal(
-        [0, 0], np.array([[second, third], [third, max(fourth - second**2, 0)]]) / n, size, method="eigh"
-    ).T
-    spread = second * n / (n - 1)
+    # The mean and the variance of a resample are jointly normal up to terms of order 1/n. Their correlation comes from
+    # the skewness of the sample, the spread of the variance from its kurtosis.
+    centre, spread = values.mean(), values.std()
+    scores = (values - centre) / (spread or 1.0)
+    squares = scores * scores
+    skewness, kurtosis = float(np.mean(squares * scores)), float(np.mean(squares * squares))
+    first, second = rng.standard_normal((2, size))
+    wobble = (skewness * first + np.sqrt(max(kurtosis - 1 - skewness**2, 0.0)) * second) / np.sqrt(n)
+    variances = spread**2 * np.maximum(1 + wobble, 0) / n
     (parts_rng,) = rng.spawn(1)  # asking for parts must not change the means
     means = {
-        p: np.stack([centre + parts_rng.normal(0, np.sqrt(second / s), size) for s in part_sizes(n, p)]) for p in parts
+        p: np.stack([centre + spread / np.sqrt(s) * parts_rng.standard_normal(size) for s in part_sizes(n, p)])
+        for p in parts
     }
-    return centre + mean_noise, np.maximum(spread + variance_noise, 0) / n, means
+    return centre + spread / np.sqrt(n) * first, variances, means
 
 
 def _part_means(drawn: np.ndarray, parts: Sequence[int], axis: int) -> dict[int, np.ndarray]:

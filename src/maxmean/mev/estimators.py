@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache, partial
 
 import numpy as np
 
@@ -192,7 +193,17 @@ def best_probabilities(means: Array, variances: Array, *, draws: int | None = No
         return _drawn_probabilities(xp, means, variances, draws, rng)
     if xp is np and means.size > _BLOCK:
         return _in_blocks(means, variances)
+    if xp.__name__ == "jax.numpy":
+        return _compiled_probabilities()(means, variances)
     return _integrated_probabilities(xp, means, variances)
+
+
+@cache
+def _compiled_probabilities() -> Callable[..., Array]:
+    """Compiled as a whole: JAX would compile each step of the integral on its own, seconds for every new shape."""
+    import jax
+
+    return jax.jit(partial(_integrated_probabilities, jax.numpy))
 
 
 def _drawn_probabilities(xp: Array, means: Array, variances: Array, draws: int, rng: Rng) -> Array:
@@ -216,11 +227,13 @@ def _integrated_probabilities(xp: Array, means: Array, variances: Array) -> Arra
     """
     widest = xp.max(variances, axis=-1, keepdims=True)
     certain = widest == 0
-    widest = xp.where(certain, xp.ones_like(widest), widest)
-    errors = xp.sqrt(xp.clip(variances / widest, _NARROWEST**2, None))
+    # All in units of the widest standard error. The inner `where`s keep derivatives finite where the outer ones discard them.
+    unit = xp.sqrt(xp.where(certain, 1.0, widest))
+    narrow = variances <= _NARROWEST**2 * widest
+    errors = xp.where(narrow, _NARROWEST, xp.sqrt(xp.where(narrow, 1.0, variances)) / unit)
     gaps = means - xp.max(means, axis=-1, keepdims=True)
-    far = gaps < -_FAR * xp.sqrt(widest)
-    gaps = xp.where(far, -_FAR, xp.where(far, 0.0, gaps) / xp.sqrt(widest))
+    far = gaps < -_FAR * unit
+    gaps = xp.where(far, -_FAR, xp.where(far, 0.0, gaps) / unit)
     centres, start, half = _panels(xp, gaps, errors)
     nodes, node_weights = (constant(values, means) for values in (_NODES, _NODE_WEIGHTS))
     offsets = (start[..., None] + half[..., None] * (1 + nodes))[..., None]  # (..., panels, nodes, 1)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .data import Data, Samples, matrix_root
+from .data import EXACT_RESAMPLING, Data, Samples, matrix_root
 from .estimators import best_probabilities
 from .methods import DEFAULTS, METHODS, Settings, evaluate, needs_parts
 
@@ -113,5 +113,6 @@ def _cost(data: Data) -> int:
     """Numbers that one resample needs at once."""
     if not isinstance(data, Samples):
         return 4 * int(data.means.shape[-1])
-    options = len(data.values)
-    return max(data.n) * (options if data.paired else 1) + options * options
+    options, rows = len(data.values), max(data.n)
+    drawn = rows if rows <= EXACT_RESAMPLING else 4
+    return drawn * (options if data.paired else 1) + options * options

@@ -1,8 +1,10 @@
-"""The command line: ``maxmean estimate``."""
+"""The command line. The laboratory's commands are in :mod:`maxmean.lab.commands`."""
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -12,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from . import __version__
+from .lab.commands import register
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,19 +31,42 @@ app = typer.Typer(
 
 def main() -> None:
     """Run the command line; a user's mistake ends in one sentence on standard error and exit status 2."""
-    from .mev.data import DataError
-    from .mev.kernels import KernelError
-
     try:
-        app()
-    except (DataError, KernelError) as error:
-        from .mev.show import escaped
+        from .lab.store import StoreError
+        from .mev.data import DataError
+        from .mev.kernels import KernelError
 
-        print(f"maxmean: {escaped(str(error))}", file=sys.stderr)
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):  # a terminal without Unicode shows escapes instead
+                stream.reconfigure(errors="backslashreplace")
+        app()
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except (DataError, KernelError, StoreError) as error:
+        _complain(str(error))
+        sys.exit(2)
+    except MemoryError:
+        _complain("there is not enough memory for that")
         sys.exit(2)
     except BrokenPipeError:  # the reader has seen enough
-        sys.stderr.close()
-        sys.exit(0)
+        _drop_output()
+        sys.exit(1)
+    except OSError as error:
+        _complain(f"cannot write the answer: {error.strerror}")
+        _drop_output()
+        sys.exit(1)
+
+
+def _complain(sentence: str) -> None:
+    from .mev.show import escaped, shortened
+
+    if sys.stderr is not None:  # closed by the caller
+        print(f"maxmean: {shortened(escaped(sentence), 500)}", file=sys.stderr)
+
+
+def _drop_output() -> None:
+    """Forget what standard output could not take, lest Python tries again when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _version(asked: bool) -> None:
@@ -52,7 +78,8 @@ def _version(asked: bool) -> None:
 @app.callback()
 def root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
+        bool,
+        typer.Option("--version", metavar="", callback=_version, is_eager=True, help="Print the version and stop."),
     ] = False,
 ) -> None:
     """How good is the best one, really? Estimators of the maximum expected value."""
@@ -98,20 +125,34 @@ def estimate(
     ] = None,
     parts: Annotated[int, typer.Option(help="Parts that mme splits each option into.", rich_help_panel=_HOW)] = 2,
     lower_is_better: Annotated[
-        bool, typer.Option("--lower-is-better", help="The best option has the smallest mean.", rich_help_panel=_HOW)
+        bool,
+        typer.Option(
+            "--lower-is-better", metavar="", help="The best option has the smallest mean.", rich_help_panel=_HOW
+        ),
     ] = False,
     level: Annotated[float, typer.Option(help="Level of all intervals.", rich_help_panel=_HOW)] = 0.95,
     resamples: Annotated[int, typer.Option(help="Bootstrap resamples.", rich_help_panel=_HOW)] = 2000,
     seed: Annotated[int, typer.Option(help="Seed of the bootstrap and the random splits.", rich_help_panel=_HOW)] = 0,
     by: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Names of the options.", rich_help_panel=_DATA)
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Names of the options; in a wide table, a column to leave out.",
+            rich_help_panel=_DATA,
+        ),
     ] = None,
     value: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Observations (long).", rich_help_panel=_DATA)
     ] = None,
-    successes: Annotated[str | None, typer.Option(metavar="COLUMN", help="Counts.", rich_help_panel=_DATA)] = None,
-    trials: Annotated[str | None, typer.Option(metavar="COLUMN", help="Counts.", rich_help_panel=_DATA)] = None,
-    mean: Annotated[str | None, typer.Option(metavar="COLUMN", help="Summaries.", rich_help_panel=_DATA)] = None,
+    successes: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="How many times it worked (counts).", rich_help_panel=_DATA)
+    ] = None,
+    trials: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="How many times it was tried (counts).", rich_help_panel=_DATA)
+    ] = None,
+    mean: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Mean of each option (summaries).", rich_help_panel=_DATA)
+    ] = None,
     se: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Standard error of the mean.", rich_help_panel=_DATA)
     ] = None,
@@ -125,39 +166,52 @@ def estimate(
         str | None, typer.Option(metavar="NAME", help="long, wide, counts or summaries.", rich_help_panel=_DATA)
     ] = None,
     unpaired: Annotated[
-        bool, typer.Option("--unpaired", help="Rows of a wide table do not belong together.", rich_help_panel=_DATA)
+        bool,
+        typer.Option(
+            "--unpaired", metavar="", help="Rows of a wide table do not belong together.", rich_help_panel=_DATA
+        ),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", metavar="", help="Print one JSON object instead of tables.")
+    ] = False,
     plot: Annotated[
         str | None, typer.Option(metavar="FILE", help="Also draw a picture (.png, .pdf or .svg).", show_default=False)
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No notes and no progress on standard error.")] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", metavar="", help="No notes and no progress on standard error.")
+    ] = False,
 ) -> None:
     """Estimate the mean of the best of several options, from a table of observations, counts or summaries.
 
-    A long table has one observation a row (columns such as option and value), a wide one a column for each option;
-    counts have successes and trials, summaries a mean with its standard error, or sd and n.
+    A long table has one observation a row (columns such as option and value), a wide one a column for each option; counts have successes and trials, summaries a mean with its standard error, or with sd and n.
 
-    maxmean estimate ads.csv --method ke --method te --plot ads.png
-    """
+    Example: maxmean estimate ads.csv --method ke --method te --plot ads.png
+    """  # noqa: E501  (a line break here is one in the help)
     from rich.console import Console
 
     from .mev import picture, show
     from .mev.compare import compare_problem
+    from .mev.data import DataError
     from .mev.estimate import Problem
     from .mev.files import check_figure, stream_table
+    from .mev.inputs import check_options
     from .mev.layouts import Columns, read_options
     from .mev.methods import Settings, check_method, parse_kernel
 
-    notes = Console(stderr=True, quiet=quiet)
+    notes = Console(stderr=True, quiet=quiet, markup=False, emoji=False, highlight=False, soft_wrap=True)
     methods = [check_method(name.strip()) for entry in method for name in entry.split(",")] if method else None
     settings = Settings(alpha, parse_kernel(kernel), draws, parts)
+    if seed < 0:
+        raise DataError(f"the seed must not be negative, not {seed}")
     if plot is not None:
         check_figure(plot)
     columns = Columns(by, value, successes, trials, mean, se, sd, n, layout)
     with _progress(notes, "reading", 1.0) as reading:
         options = read_options(stream_table(source, reading), columns)
-    notes.print(f"Read {show.visible(source)} as {show.escaped(options.taken_for)}.", style="dim", markup=False)
+    try:
+        check_options(options)
+    except DataError as error:
+        raise DataError(f"{error} (the table was taken for {options.taken_for})") from None
     if unpaired:
         options = options.unpaired()
     problem = Problem.of(options, settings, lower_is_better=lower_is_better, seed=seed, resamples=resamples)
@@ -165,12 +219,17 @@ def estimate(
         comparison = compare_problem(problem, methods, level=level, progress=resampling)
     if plot is not None:
         picture.plot(comparison, plot)
+    name = "standard input" if source == "-" else show.escaped(source)
+    notes.print(f"Read {name} as {show.escaped(options.taken_for)}.", style="dim")
     if as_json:
-        print(json.dumps(comparison.to_dict(), indent=2, allow_nan=False))
+        print(json.dumps(comparison.to_dict(), indent=2, allow_nan=False), flush=True)
     else:
         Console(markup=False, highlight=False, emoji=False).print(show.terminal(comparison))
     if plot is not None:
-        notes.print(f"Picture: {show.visible(plot)}", style="dim", markup=False)
+        notes.print(f"Picture: {show.escaped(plot)}", style="dim")
+
+
+register(app)
 
 
 class _Meter:

@@ -74,8 +74,11 @@ def test_special_functions_agree_with_scipy(kind: Any) -> None:
 
 
 def sources(kind: Any) -> list[Any]:
-    own = {"jax": lambda: jax.random.key(3), "torch": lambda: torch.Generator().manual_seed(3)}
-    return [7, np.random.default_rng(7), *([own[kind.library]()] if kind.library in own else [])]
+    """A seed and a NumPy generator serve every library; JAX and PyTorch have a source of their own beside them."""
+    generator = torch.Generator()
+    generator.manual_seed(3)
+    own: dict[str, list[Any]] = {"jax": [jax.random.key(3)], "torch": [generator], "numpy": []}
+    return [7, np.random.default_rng(7), *own[kind.library]]
 
 
 @pytest.mark.parametrize("law", ["uniform", "normal"])

@@ -80,9 +80,15 @@ def test_a_split_does_not_depend_on_the_order_of_the_values_in_law() -> None:
 
 
 def test_options_are_split_independently() -> None:
-    data = Samples.of(np.arange(20.0)[:, None] * np.ones(2))
+    data = Samples.of(np.arange(20.0)[:, None] * np.ones(2), paired=False)
     first = np.array([data.split(2, rng=seed)[0] for seed in range(400)])
     assert abs(np.corrcoef(first.T)[0, 1]) < 4 / np.sqrt(400)  # 4 standard errors: 6e-5
+
+
+def test_pairs_stay_together_in_a_split() -> None:
+    noise = np.random.default_rng(0).normal(size=(5, 30))
+    halves = Samples((noise, noise + 1.0), paired=True).split(2, rng=1)
+    np.testing.assert_allclose(halves[..., 1] - halves[..., 0], 1.0)
 
 
 def test_count_splits_follow_the_hypergeometric_law() -> None:

@@ -112,6 +112,25 @@ def test_units_do_not_matter_even_where_squares_leave_the_floating_point_range(p
     np.testing.assert_allclose(scaled.winner().hybrid.value / scale, plain.winner().hybrid.value, rtol=1e-9)
 
 
+@pytest.mark.parametrize("scale", [1e-300, 1e-160, 1e160, 1e300, 1.5e308])
+def test_summaries_keep_their_digits_at_any_scale(scale: float) -> None:
+    plain = mm.estimate(mean=[1.0, 1.1], se=[0.1, 0.2], resamples=5)
+    scaled = mm.estimate(mean=[1.0 * scale, 1.1 * scale], se=[0.1 * scale, 0.2 * scale], resamples=5)
+    np.testing.assert_allclose(scaled.value / scale, plain.value, rtol=1e-12)
+    np.testing.assert_allclose(scaled.weights, plain.weights, rtol=1e-12)
+
+
+def test_the_ends_of_the_floating_point_range_are_numbers_too() -> None:
+    assert mm.estimate([[1.7e308, 1.6e308], [1e308, 1.2e308]], method="me").value == pytest.approx(1.65e308)
+    assert mm.estimate([[5e-324, 1e-323], [5e-324, 0.0]], method="te").value > 0
+
+
+def test_billions_of_trials_can_be_split() -> None:
+    both = mm.compare(successes=[3 * 10**9, 4 * 10**9], trials=10**10, resamples=20)
+    for method in ("de", "cve", "mme"):
+        assert both.estimates[method].value == pytest.approx(0.4, abs=1e-4)
+
+
 def test_winner_is_inferred_from_the_means_and_their_covariance() -> None:
     table = RNG.normal([0, 0.2, 0.1], 1, size=(50, 3)) + RNG.normal(size=(50, 1))
     est = mm.estimate(table, names=["a", "b", "c"])
@@ -168,6 +187,12 @@ def test_infinite_ends_become_none_in_plain_data() -> None:
 def test_the_bootstrap_needs_something_to_resample() -> None:
     with pytest.raises(mm.DataError, match="at least 2 resamples, not 1"):
         mm.estimate(SAMPLES, resamples=1)
+    with pytest.raises(mm.DataError, match="seed must not be negative, not -1"):
+        mm.estimate(SAMPLES, seed=-1)
+    with pytest.raises(mm.DataError, match="name at least one method"):
+        mm.compare(SAMPLES, [])
+    with pytest.raises(mm.DataError, match="unknown method None"):
+        mm.estimate(SAMPLES, method=None)  # type: ignore[arg-type]
     with pytest.raises(mm.DataError, match="level must lie between 0 and 1, not 1"):
         mm.estimate(SAMPLES).interval(level=1)
 

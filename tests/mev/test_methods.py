@@ -113,7 +113,7 @@ def test_what_cannot_be_done_is_said() -> None:
         evaluate("de", Summaries(np.zeros(2), np.ones(2)))
     with pytest.raises(DataError, match="at least one part"):
         Settings(parts=0)
-    with pytest.raises(DataError, match="at least one draw"):
+    with pytest.raises(DataError, match="takes 1 to 1,000,000 draws, not 0"):
         Settings(draws=0)
     with pytest.raises(KernelError, match=r"alpha must lie in \(0, 0.5\], not 0.6"):
         Settings(alpha=0.6)
@@ -134,7 +134,7 @@ def test_kernels_by_name() -> None:
     assert parse_kernel("softmax") == mev.Softmax()
     for text, sentence in {
         "gausian": "did you mean 'gaussian'",
-        "softmax:1": "takes 0 parameters, not 1",
+        "softmax:1": "has room for 0 numbers, not 1",
         "beta:1,x": "takes numbers after the colon, not '1,x'",
         "gaussian:-1": "scale must be positive",
         "zzz": "unknown kernel 'zzz'",

@@ -61,14 +61,14 @@ def test_parameters_broadcast_against_the_positions() -> None:
 def test_the_gradient_is_the_density(a: float, b: float) -> None:
     spread = scipy.stats.beta(a, b)
     x = torch.as_tensor(np.clip(spread.ppf(np.linspace(0.05, 0.95, 7)), 1e-200, 1 - 1e-12)).requires_grad_()
-    betainc(a, b, x).sum().backward()
+    betainc(a, b, x).sum().backward()  # type: ignore[no-untyped-call]
     assert x.grad is not None
     np.testing.assert_allclose(x.grad.numpy(), spread.pdf(x.detach().numpy()), rtol=1e-9)
 
 
 def test_the_gradient_has_the_shape_of_the_positions_it_was_broadcast_from() -> None:
     x = torch.tensor([0.3, 0.6], dtype=torch.float64, requires_grad=True)
-    betainc(torch.tensor([[1.0], [2.0]]), 2.0, x).sum().backward()
+    betainc(torch.tensor([[1.0], [2.0]]), 2.0, x).sum().backward()  # type: ignore[no-untyped-call]
     assert x.grad is not None
     density = sum(scipy.stats.beta(a, 2.0).pdf(x.detach().numpy()) for a in (1.0, 2.0))
     np.testing.assert_allclose(x.grad.numpy(), density, rtol=1e-12)

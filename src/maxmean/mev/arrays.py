@@ -55,7 +55,7 @@ def namespace(*values: object) -> ModuleType:
     return np
 
 
-def as_floats(xp: ModuleType, *values: object) -> tuple[Array, ...]:
+def as_floats(xp: ModuleType, *values: Any) -> tuple[Array, ...]:
     """Arrays of ``values`` in one floating type and on one device.
 
     Numbers and lists take the type of the arrays that they meet; integers become the library's default float.

@@ -137,6 +137,8 @@ def compare_problem(
     """:func:`compare` on a problem that is ready; ``progress`` hears how many bootstrap resamples are done."""
     if not 0 < level < 1:
         raise DataError(f"level must lie between 0 and 1, not {level}")
+    if methods is not None and not methods:
+        raise DataError("name at least one method")
     skipped = {method: reason for method in METHODS if (reason := problem.refusal(method)) is not None}
     if methods is not None:
         for method in methods:

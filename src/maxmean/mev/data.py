@@ -7,6 +7,7 @@ batch of problems is the same thing with leading axes.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -100,7 +101,9 @@ class Samples:
 
     def split(self, parts: int, rng: Rng) -> Array:
         xp = namespace(*self.values)
-        rngs = streams(rng, len(self.values))
+        # Pairs stay together: the same numbers shuffle every option. Otherwise one option's first half would be correlated
+        # with another's second half, and no part would be independent of the rest.
+        rngs = streams(rng, 1) * len(self.values) if self.paired else streams(rng, len(self.values))
         means = [self._split_one(xp, values, parts, r) for values, r in zip(self.values, rngs, strict=True)]
         return xp.stack(means, axis=-1)
 
@@ -192,7 +195,7 @@ class Counts:
         means = []
         for k in range(parts):
             size = trials // parts + (k < trials % parts)
-            share = generator.hypergeometric(left, left_trials - left, size) if k < parts - 1 else left
+            share = _hypergeometric(generator, left, left_trials - left, size) if k < parts - 1 else left
             means.append(share / size)
             left, left_trials = left - share, left_trials - size
         return np.stack(means)
@@ -221,6 +224,8 @@ class Summaries:
     n: tuple[int, ...] | None = None
     """Observations an option, where known."""
     covariances: Array | None = None
+    unit: float = 1.0
+    """What a mean of 1 stands for, where the numbers are so large or small that their squares would not be numbers."""
     parts: dict[int, Array] = field(default_factory=dict)
     """Means of disjoint random parts, shape ``(parts, ..., M)``, by their number, where somebody has split before."""
 
@@ -251,6 +256,12 @@ class Summaries:
             covariances=None if self.covariances is None else self.covariances * factor * factor,
             parts={k: means * factor for k, means in self.parts.items()},
         )
+
+
+def unit_for(*arrays: np.ndarray) -> float:
+    """A power of two near the largest value if that value's square would leave the floating point range, else 1."""
+    largest = max(float(np.max(np.abs(array))) for array in arrays)
+    return 1.0 if largest == 0 or 1e-100 < largest < 1e100 else 2.0 ** min(max(math.frexp(largest)[1], -1000), 1000)
 
 
 def summarise(data: Samples | Counts, rng: Rng, parts: Sequence[int] = (2,)) -> Summaries:
@@ -291,6 +302,17 @@ def _resample_option(
         for p in parts
     }
     return centre + spread / np.sqrt(n) * first, variances, means
+
+
+def _hypergeometric(rng: np.random.Generator, good: np.ndarray, bad: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """Hypergeometric numbers; from a billion on, where NumPy has none, by their normal limit."""
+    if max(good.max(), bad.max()) < 10**9:
+        return rng.hypergeometric(good, bad, size)
+    total = good + bad
+    share = good / total
+    spread = np.sqrt(size * share * (1 - share) * ((total - size) / (total - 1)))
+    drawn = np.rint(size * share + spread * rng.standard_normal(good.shape)).astype(np.int64)
+    return np.clip(drawn, np.maximum(0, size - bad), np.minimum(good, size))
 
 
 def _part_means(drawn: np.ndarray, parts: Sequence[int], axis: int) -> dict[int, np.ndarray]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .data import Counts, Data, DataError, Samples, Summaries
+from .data import Counts, Data, DataError, Samples, Summaries, unit_for
 from .inference import RESAMPLES, Bootstrap, bootstrap, probability_best
 from .inputs import as_options, check_options, check_variances
 from .kernels import Gaussian, Kernel, as_kernel
@@ -45,6 +45,8 @@ class Problem:
     @classmethod
     def of(cls, options: Options, settings: Settings, *, lower_is_better: bool, seed: int, resamples: int) -> Problem:
         check_options(options)
+        if seed < 0:
+            raise DataError(f"seed must not be negative, not {seed}")
         if resamples < 2:
             raise DataError(f"the bootstrap needs at least 2 resamples, not {resamples}")
         data, origin, unit = options.data, 0.0, 1.0
@@ -52,8 +54,9 @@ class Problem:
             if lower_is_better:  # few successes are many failures
                 data, origin = Counts(data.trials - data.successes, data.trials), 1.0
         else:
-            unit = _unit(data)
-            data = data.scaled((-1 if lower_is_better else 1) / unit)
+            unit = data.unit if isinstance(data, Summaries) else unit_for(*data.values)
+            further = 1.0 if isinstance(data, Summaries) else 1 / unit
+            data = data.scaled(-further if lower_is_better else further)
         direction = -1 if lower_is_better else 1
         check_variances(options.names, data.variances)
         return cls(options.names, data, settings, seed, resamples, origin, direction, unit, options.taken_for)
@@ -315,10 +318,3 @@ def estimate_problem(problem: Problem, method: str) -> Estimate:
         raise DataError(f"{method} {refusal}")
     outcome = evaluate(method, problem.data_for(method), problem.settings, rng=problem.seed)
     return Estimate(method, problem.outward(outcome.value), problem, outcome.weights)
-
-
-def _unit(data: Samples | Summaries) -> float:
-    """A power of two near the largest value if that value's square would leave the floating point range, else 1."""
-    arrays = data.values if isinstance(data, Samples) else (data.means, np.sqrt(data.variances))
-    largest = max(float(np.max(np.abs(array))) for array in arrays)
-    return 1.0 if largest == 0 or 1e-100 < largest < 1e100 else 2.0 ** math.frexp(largest)[1]

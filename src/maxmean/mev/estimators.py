@@ -293,6 +293,7 @@ def _in_blocks(means: np.ndarray, variances: np.ndarray) -> np.ndarray:
     rows, row_variances = means.reshape(-1, options), variances.reshape(-1, options)
     step = max(1, _BLOCK // options)
     blocks = [
-        _integrated_probabilities(np, rows[i : i + step], row_variances[i : i + step]) for i in range(0, len(rows), step)
+        _integrated_probabilities(np, rows[i : i + step], row_variances[i : i + step])
+        for i in range(0, len(rows), step)
     ]
     return np.concatenate(blocks).reshape(means.shape)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
-import os
+import re
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
@@ -28,7 +28,9 @@ def stream_table(source: str, progress: Callable[[float], object] = lambda done:
     ``progress`` hears what share of the file has been read, where that is known.
     """
     if source == "-":
-        yield from _stream(io.BufferedReader(sys.stdin.buffer), "standard input", None, progress)  # type: ignore[arg-type]
+        if sys.stdin is None:
+            raise DataError("standard input is closed")
+        yield from _stream(_patient(sys.stdin.buffer), "standard input", None, progress)
         return
     path = Path(source)
     try:
@@ -39,7 +41,15 @@ def stream_table(source: str, progress: Callable[[float], object] = lambda done:
     except OSError as error:
         raise DataError(f"cannot read {source!r}: {error.strerror}") from None
     with handle:
-        yield from _stream(handle, repr(source), size if path.is_file() else None, progress)
+        if path.is_file():
+            yield from _stream(handle, repr(source), size, progress)
+        else:
+            yield from _stream(_patient(handle), repr(source), None, progress)
+
+
+def _patient(pipe: IO[bytes]) -> io.BufferedReader:
+    """A pipe hands over what it has, be it one byte; behind a second buffer, a look ahead waits for more."""
+    return io.BufferedReader(pipe)  # type: ignore[arg-type]
 
 
 def _stream(
@@ -53,32 +63,28 @@ def _stream(
             source = handle if size is not None else io.BytesIO(handle.read())
             yield from pyarrow.parquet.ParquetFile(source).iter_batches()
             return
-        for batch in _csv(handle):
+        for batch in _csv(handle, name):
             yield batch
             if size:
                 progress(min(handle.tell() / size, 1.0))
     except UnicodeDecodeError:
         raise DataError(f"{name} is not UTF-8 text") from None
     except (pa.ArrowException, OSError) as error:
-        raise DataError(f"cannot read {name} as a table: {str(error).splitlines()[0]}") from None
+        said = str(error).partition("\n")[0]
+        foreign = re.search(r"Row #(\d+): .*invalid UTF8", said)
+        if foreign is not None:
+            raise DataError(f"row {foreign[1]}: {name} is not UTF-8 text there") from None
+        raise DataError(f"cannot read {name} as a table: {said}") from None
 
 
-def _csv(handle: io.BufferedReader) -> Iterator[pa.RecordBatch]:
+def _csv(handle: io.BufferedReader, name: str) -> Iterator[pa.RecordBatch]:
     """The header is read here, so that every column can be asked for as text: guessed types vary between blocks.
 
     One thread: only then does the parser know the number of a row that it refuses.
     """
-    header = handle.readline()
-    while header.count(b'"') % 2:  # a quoted name may hold line breaks
-        more = handle.readline()
-        if not more:
-            break
-        header += more
-    text = header.decode("utf-8-sig")
-    delimiter = max(",;\t", key=text.count)
-    names = next(csv.reader(io.StringIO(text), delimiter=delimiter), [])
+    names, delimiter = _header(handle, name)
     if not handle.peek(1):
-        yield pa.RecordBatch.from_pydict({name: pa.array([], pa.string()) for name in names})
+        yield pa.RecordBatch.from_arrays([pa.array([], pa.string()) for _ in names], names=names)
         return
 
     def refuse(row: pyarrow.csv.InvalidRow) -> str:
@@ -106,6 +112,30 @@ def _csv(handle: io.BufferedReader) -> Iterator[pa.RecordBatch]:
         ) from None
 
 
+def _header(handle: io.BufferedReader, name: str) -> tuple[list[str], str]:
+    """The names of the columns, and what separates them."""
+    header = handle.readline()
+    while header and not header.removeprefix(codecs.BOM_UTF8).strip():
+        header = handle.readline()
+    if not header:
+        raise DataError(f"{name} is empty")
+    lines, quotes, size = [header], header.count(b'"'), 0
+    while quotes % 2:  # a quoted name may hold line breaks
+        lines.append(handle.readline())
+        quotes, size = quotes + lines[-1].count(b'"'), size + len(lines[-1])
+        if not lines[-1] or size > _BLOCK:
+            raise DataError(f"a quotation mark in the first line of {name} is never closed")
+    text = b"".join(lines).decode("utf-8-sig")
+    bare = re.sub(r'"[^"]*"', "", text)
+    if "\r" in bare.rstrip("\r\n"):
+        raise DataError(f"the lines of {name} end in carriage returns alone; save it with line feeds")
+    delimiter = max(",;\t", key=bare.count)
+    try:
+        return next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)), delimiter
+    except csv.Error as error:
+        raise DataError(f"cannot read the first line of {name}: {error}") from None
+
+
 def check_figure(path: str) -> str:
     """The kind of picture that ``path`` asks for, if its folder exists."""
     target = Path(path)
@@ -115,27 +145,3 @@ def check_figure(path: str) -> str:
     if not target.parent.is_dir():
         raise DataError(f"there is no folder {str(target.parent)!r} to write {target.name!r} to")
     return kind
-
-
-def write_whole(path: str, write: Callable[[IO[bytes], str], object]) -> None:
-    """Let ``write(handle, kind)`` make a file that appears at ``path`` whole or not at all; kind is its extension."""
-    target, kind = Path(path), check_figure(path)
-    try:
-        with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as handle:
-            try:
-                write(handle, kind)
-                handle.flush()
-                os.fsync(handle.fileno())
-                os.chmod(handle.name, 0o666 & ~_umask())
-                os.replace(handle.name, target)
-            except BaseException:
-                os.unlink(handle.name)
-                raise
-    except OSError as error:
-        raise DataError(f"cannot write {path!r}: {error.strerror}") from None
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

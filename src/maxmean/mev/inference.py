@@ -73,7 +73,7 @@ def bootstrap(
     parts = needs_parts(methods, settings)
     truth = data.means.max()
     estimates: dict[str, list[np.ndarray]] = {method: [] for method in methods}
-    done, step = 0, max(1, _CHUNK // _cost(data))
+    done, step = 0, max(1, _CHUNK // _cost(data, settings))
     while done < resamples:
         size = min(step, resamples - done)
         copies = data.resample(size, np.random.default_rng([seed, done]), parts)
@@ -109,10 +109,11 @@ def probability_best(data: Data, *, draws: int = 200_000, seed: int = 0) -> np.n
     return wins / draws
 
 
-def _cost(data: Data) -> int:
+def _cost(data: Data, settings: Settings) -> int:
     """Numbers that one resample needs at once."""
+    drawn_means = (settings.draws or 4) * int(data.means.shape[-1])
     if not isinstance(data, Samples):
-        return 4 * int(data.means.shape[-1])
+        return drawn_means
     options, rows = len(data.values), max(data.n)
     drawn = rows if rows <= EXACT_RESAMPLING else 4
-    return drawn * (options if data.paired else 1) + options * options
+    return max(drawn * (options if data.paired else 1) + options * options, drawn_means)

@@ -24,13 +24,15 @@ def as_options(data: Any, columns: Mapping[str, Any], names: Sequence[str] | Non
 
     given = {role: value for role, value in columns.items() if value is not None}
     if _is_frame(data):
-        return _from_frame(data, given)
-    if data is None:
+        options = _from_frame(data, given)
+    elif data is None:
         options = Options(*_from_arrays(given))
     elif given:
         raise DataError(f"{', '.join(given)} go with a DataFrame, or stand alone without data")
     else:
-        options = Options(*_from_samples(data, paired))
+        options = Options(*_from_samples(data))
+    if paired is not None:
+        options = replace(options, data=_paired(options.data, paired))
     if names is None:
         return options
     if len(names) != len(options.names):
@@ -41,6 +43,8 @@ def as_options(data: Any, columns: Mapping[str, Any], names: Sequence[str] | Non
 def check_options(options: Options) -> None:
     """Refuse what no estimator can use, in one sentence that names the option."""
     names, data = options.names, options.data
+    if not names:
+        raise DataError("there are no options")
     if len(names) < 2:
         raise DataError(f"there is only one option ({names[0]!r}); estimating the best needs at least two")
     twice = next((name for name in names if names.count(name) > 1), None) if len(set(names)) < len(names) else None
@@ -66,20 +70,43 @@ def _check_values(name: str, values: np.ndarray) -> None:
         raise DataError(f"option {name!r}: value {wrong[0] + 1} is {values[wrong[0]]}, not a finite number")
 
 
+def _paired(data: Samples | Counts | Summaries, paired: bool) -> Samples | Counts | Summaries:
+    if not isinstance(data, Samples):
+        if paired:
+            raise DataError("only observations can be paired, not counts or summaries")
+        return data
+    if paired and len(set(data.n)) > 1:
+        raise DataError("paired samples must have the same number of observations for every option")
+    return replace(data, paired=paired)
+
+
 def _is_frame(data: Any) -> bool:
-    return hasattr(data, "columns") and hasattr(data, "to_dict")
+    return hasattr(data, "columns")
 
 
 def _from_frame(frame: Any, given: dict[str, Any]) -> Options:
+    """From a pandas DataFrame, or any other table that Arrow can read."""
     import pyarrow as pa
 
     from .layouts import Columns, read_options
 
-    try:
-        table = pa.Table.from_pandas(frame.rename(columns=str), preserve_index=False)
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise DataError(f"a column mixes text and numbers: {error.args[0]}") from None
+    if hasattr(frame, "iloc"):
+        columns = [_arrow(frame.iloc[:, k]) for k in range(frame.shape[1])]
+        table = pa.Table.from_arrays(columns, names=[str(name) for name in frame.columns])
+    else:
+        table = pa.table(frame)
     return read_options(table.to_batches(), _column_names(given, Columns))
+
+
+def _arrow(column: Any) -> Any:
+    import pyarrow as pa
+
+    try:
+        return pa.array(column, from_pandas=True)
+    except pa.ArrowException:  # a mixture: as text, each value is judged in its row
+        return pa.array(
+            [None if missing else str(value) for value, missing in zip(column, column.isna(), strict=True)], pa.string()
+        )
 
 
 def _column_names(given: dict[str, Any], kind: type[Columns]) -> Columns:
@@ -123,6 +150,9 @@ def _column(role: str, values: Any, names: list[str]) -> np.ndarray:
         missing = next((name for name in names if name not in lookup), None)
         if missing is not None:
             raise DataError(f"option {missing!r} has no {role}")
+        extra = next((name for name in lookup if name not in names), None)
+        if extra is not None:
+            raise DataError(f"option {extra!r} has a {role} and nothing else")
         values = [lookup[name] for name in names]
     array = _numbers(values, role)
     if array.ndim > 1 or array.size not in (1, len(names)):
@@ -136,11 +166,11 @@ def _column(role: str, values: Any, names: list[str]) -> np.ndarray:
 
 def _check_counts(names: list[str], successes: np.ndarray, trials: np.ndarray) -> None:
     for name, won, tried in zip(names, successes, trials, strict=True):
-        if won != int(won) or tried != int(tried) or won < 0 or won > tried:
+        if won != int(won) or tried != int(tried) or won < 0 or won > tried or tried > 2**53:
             raise DataError(f"option {name!r}: {won:g} successes out of {tried:g} trials")
 
 
-def _from_samples(data: Any, paired: bool | None) -> tuple[tuple[str, ...], Samples, str]:
+def _from_samples(data: Any) -> tuple[tuple[str, ...], Samples, str]:
     if isinstance(data, Mapping):
         names, samples = [str(key) for key in data], list(data.values())
     elif hasattr(data, "ndim") or hasattr(data, "__array__"):
@@ -148,7 +178,7 @@ def _from_samples(data: Any, paired: bool | None) -> tuple[tuple[str, ...], Samp
         if table.ndim != 2:
             raise DataError(f"an array needs two axes, observations and options, not {table.ndim}")
         taken_for = f"array: {table.shape[0]} observations of {table.shape[1]} options"
-        return tuple(default_names(table.shape[1])), Samples.of(table, paired=paired), taken_for
+        return tuple(default_names(table.shape[1])), Samples.of(table), taken_for
     elif isinstance(data, Iterable) and not isinstance(data, (str, bytes)):
         samples = list(data)
         names = default_names(len(samples))
@@ -162,10 +192,7 @@ def _from_samples(data: Any, paired: bool | None) -> tuple[tuple[str, ...], Samp
     for name, array in zip(names, arrays, strict=True):
         if array.ndim != 1:
             raise DataError(f"option {name!r} needs a list of values, not an array with {array.ndim} axes")
-    equal = len({len(array) for array in arrays}) == 1
-    if paired and not equal:
-        raise DataError("paired samples must have the same number of observations for every option")
-    return tuple(names), Samples(tuple(arrays), paired=bool(paired) and equal), f"samples of {len(names)} options"
+    return tuple(names), Samples(tuple(arrays)), f"samples of {len(names)} options"
 
 
 def default_names(options: int) -> list[str]:
@@ -175,6 +202,11 @@ def default_names(options: int) -> list[str]:
 def _numbers(values: Any, what: str) -> np.ndarray:
     if is_torch(values):
         values = values.detach().cpu().numpy()
+    if isinstance(values, np.ma.MaskedArray):
+        values = np.ma.filled(values.astype(np.float64), np.nan)  # what is masked must not count
+    dtype = getattr(values, "dtype", None)
+    if getattr(dtype, "kind", None) in ("c", "m", "M"):  # NumPy would make real numbers of them
+        raise DataError(f"{what} holds values of type {dtype}, not real numbers")
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):

@@ -33,7 +33,7 @@ class Kernel(ABC):
         _register_with_jax(type(self))
         self._check()
 
-    def _check(self) -> None:
+    def _check(self) -> None:  # noqa: B027  (kernels without parameters have nothing to check)
         """Raise :class:`KernelError` for parameters outside their range."""
 
     @property
@@ -297,14 +297,18 @@ def check_kernel(function: Callable[[Array], Array]) -> None:
     except Exception as error:
         raise KernelError(f"the kernel cannot be evaluated on an array of T: {error}") from error
     if values.shape != grid.shape:
-        raise KernelError(f"the kernel must return one weight for each T, but gave shape {values.shape} for {grid.shape}")
+        raise KernelError(
+            f"the kernel must return one weight for each T, but gave shape {values.shape} for {grid.shape}"
+        )
     if not np.all(np.isfinite(values)):
         raise KernelError(f"the kernel must be finite, but is not at T = {grid[~np.isfinite(values)][0]:g}")
     top, slack = values[-1], 1e-6 * abs(values[-1])
     if np.any(values < 0):
         raise KernelError(f"the kernel must not be negative, but is {values.min():g} at T = {grid[values.argmin()]:g}")
     if np.any(np.diff(values) < -slack):
-        raise KernelError(f"the kernel must increase on (-inf, 0], but falls after T = {grid[np.diff(values).argmin()]:g}")
+        raise KernelError(
+            f"the kernel must increase on (-inf, 0], but falls after T = {grid[np.diff(values).argmin()]:g}"
+        )
     if not top > 0:
         raise KernelError("the kernel must be positive at T = 0")
     if values[0] > 1e-3 * top:
@@ -383,5 +387,6 @@ def _clipped(statistic: Array, lowest: float) -> Array:
     return xp.clip(statistic, lowest, None)
 
 
-for _cls in (*KERNELS.values(), Custom):
+for _cls in KERNELS.values():
     _register_with_jax(_cls)
+_register_with_jax(Custom)

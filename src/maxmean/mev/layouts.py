@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .data import Counts, DataError, Samples, Summaries
+from .data import Counts, DataError, Samples, Summaries, unit_for
 
 LAYOUTS = ("long", "wide", "counts", "summaries")
 
@@ -31,6 +31,16 @@ _ALIASES: dict[str, tuple[str, ...]] = {
 """Column names that give a role away, in lower case."""
 
 _TRUTH = {"true": 1.0, "false": 0.0}
+
+_ROLES: dict[str, tuple[str, ...]] = {
+    "long": ("by", "value"),
+    "wide": ("by",),
+    "counts": ("by", "successes", "trials"),
+    "summaries": ("by", "mean", "se", "sd", "n"),
+}
+"""The roles that columns play in each layout; in a wide table ``by`` numbers the rows, and is left out."""
+
+_MOST = 2**53  # beyond this, floating point no longer counts every whole number
 
 
 @dataclass(frozen=True)
@@ -65,7 +75,7 @@ class Layout:
             case "long":
                 return f"long: one observation a row, {by}, values in {names['value']}"
             case "wide":
-                return f"wide: {len(self.options)} columns, one an option"
+                return f"wide: {len(self.options)} columns, one an option: {_listed(self.options)}"
             case "counts":
                 return f"counts: {by}, {names['successes']} successes out of {names['trials']} trials"
             case _:
@@ -90,7 +100,7 @@ class Options:
 
 def read_options(batches: Iterable[pa.RecordBatch], columns: Columns) -> Options:
     """Recognise the layout from the first batch, then collect the data of all of them."""
-    stream = iter(batches)
+    stream = map(_decoded, batches)
     first = next((batch for batch in stream if batch.num_rows), None)
     if first is None:
         raise DataError("the table has no rows")
@@ -102,16 +112,20 @@ def read_options(batches: Iterable[pa.RecordBatch], columns: Columns) -> Options
 
 def recognise(batch: pa.RecordBatch, columns: Columns) -> Layout:
     """The layout of a table, from what the user said, then from telling names, then from the columns' types."""
-    names = batch.schema.names
-    _check_names(names, columns)
+    said = {f.name: name for f in fields(columns) if (name := getattr(columns, f.name)) is not None}
+    said.pop("layout", None)
+    _check_names(batch.schema.names, said)
+    # A column without a name is an index that somebody wrote along, or what follows a comma at the end of a line.
+    names = [name for name in batch.schema.names if name.strip() or name in said.values()]
     numeric = [name for name in names if _looks_numeric(batch.column(name))]
-    said = {
-        f.name: getattr(columns, f.name) for f in fields(columns) if f.name != "layout" and getattr(columns, f.name)
-    }
-    kind = columns.layout or _kind(names, numeric, said)
+    kind = _kind(names, numeric, said) if columns.layout is None else columns.layout
     if kind not in LAYOUTS:
         near = difflib.get_close_matches(kind, LAYOUTS, n=1, cutoff=0.3)
-        raise DataError(f"unknown layout {kind!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+        hint = f"; did you mean {near[0]!r}?" if near else f" (there are {', '.join(LAYOUTS)})"
+        raise DataError(f"unknown layout {kind!r}{hint}")
+    odd = next((role for role in said if role not in _ROLES[kind]), None)
+    if odd is not None:
+        raise DataError(f"{odd} (--{odd}, column {said[odd]!r}) has no place in the layout {kind!r}")
     if kind == "wide":
         return Layout("wide", {}, tuple(name for name in names if name != columns.by))
     needed = {"long": ("value",), "counts": ("successes", "trials"), "summaries": ("mean",)}[kind]
@@ -120,8 +134,10 @@ def recognise(batch: pa.RecordBatch, columns: Columns) -> Layout:
         if role not in roles:
             roles[role] = _guess(role, names, numeric, roles)
     if kind == "summaries" and "se" not in roles and not {"sd", "n"} <= set(roles):
-        se = _alias("se", names)
+        se = None if {"sd", "n"} & set(roles) else _alias("se", names)
         roles |= {"se": se} if se else {r: roles.get(r) or _guess(r, names, numeric, roles) for r in ("sd", "n")}
+    if kind == "summaries" and "n" in names and "n" not in (*roles, *roles.values()):
+        roles["n"] = "n"
     if "by" not in roles:
         by = _guess_by(names, numeric, set(roles.values()))
         if by is None and kind == "long":
@@ -130,16 +146,19 @@ def recognise(batch: pa.RecordBatch, columns: Columns) -> Layout:
     return Layout(kind, roles)
 
 
-def _check_names(names: Sequence[str], columns: Columns) -> None:
+def _check_names(names: Sequence[str], said: dict[str, str]) -> None:
     twice = next((name for name in names if names.count(name) > 1), None) if len(set(names)) < len(names) else None
     if twice is not None:
         raise DataError(f"column {twice!r} appears twice")
-    for f in fields(columns):
-        name = getattr(columns, f.name)
-        if f.name != "layout" and name is not None and name not in names:
+    taken: dict[str, str] = {}
+    for role, name in said.items():
+        if name not in names:
             near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
             hint = f"; did you mean {near[0]!r}?" if near else f" (there are {_listed(names)})"
             raise DataError(f"there is no column {name!r}{hint}")
+        if name in taken:
+            raise DataError(f"column {name!r} cannot be both {taken[name]} and {role}")
+        taken[name] = role
 
 
 def _kind(names: Sequence[str], numeric: Sequence[str], said: dict[str, str]) -> str:
@@ -151,19 +170,20 @@ def _kind(names: Sequence[str], numeric: Sequence[str], said: dict[str, str]) ->
         return "long"
     if _alias("successes", numeric) and _alias("trials", numeric):
         return "counts"
-    if _alias("mean", numeric) and (_alias("se", numeric) or (_alias("sd", numeric) and _alias("n", numeric))):
+    if _alias("mean", numeric) and (_alias("se", numeric) or _alias("sd", numeric)):
         return "summaries"
-    if _alias("by", names) and _alias("value", numeric):
+    if _alias("by", names) and _alias("value", names):
         return "long"
     text = [name for name in names if name not in numeric]
+    years = not text and all(name.strip("-").isdigit() for name in numeric)  # options may well be called 2023 and 2024
+    if numeric and all(_is_number(name) and any(map(str.isdigit, name)) for name in numeric) and not years:
+        raise DataError(f"the first line holds numbers ({_listed(numeric)}) where the names of the columns belong")
     if len(text) == 1 and len(numeric) == 1:
         return "long"
-    if not text:
-        if all(_is_number(name) for name in names) and not all(name.strip("-").isdigit() for name in names):
-            raise DataError("the first line holds numbers where the names of the columns belong")
+    if not text and numeric:
         return "wide"
     raise DataError(
-        f"cannot tell what the columns {_listed(names)} are: name the options' column with by (--by) and the values' "
+        f"cannot tell what the columns ({_listed(names)}) are: name the options' column with by (--by) and the values' "
         "with value (--value), or set the layout (--layout)"
     )
 
@@ -178,7 +198,9 @@ def _guess(role: str, names: Sequence[str], numeric: Sequence[str], roles: dict[
     candidates = [name for name in numeric if name in free]
     found = _alias(role, free) or (candidates[0] if role == "value" and len(candidates) == 1 else None)
     if found is None:
-        raise DataError(f"which column holds the {role}? Name it with {role} (--{role}); there are {_listed(names)}")
+        raise DataError(
+            f"no column is known to hold the {role}: name it with {role} (--{role}); there are {_listed(names)}"
+        )
     return found
 
 
@@ -271,6 +293,9 @@ def summaries(
     mean: np.ndarray, se: np.ndarray | None, sd: np.ndarray | None, n: np.ndarray | None, names: Sequence[str]
 ) -> Summaries:
     """Summaries from means and standard errors, or standard deviations and numbers of observations."""
+    broken = np.flatnonzero(n != np.rint(n)) if n is not None else np.array([])
+    if n is not None and broken.size:
+        raise DataError(f"option {names[broken[0]]!r}: n must be a whole number, not {n[broken[0]]:g}")
     if se is None:
         if sd is None or n is None:
             raise DataError("summaries need the mean and its standard error se, or the standard deviation sd and n")
@@ -278,7 +303,8 @@ def summaries(
         if few.size:
             raise DataError(f"option {names[few[0]]!r} has fewer than two values")
         se = sd / np.sqrt(n)
-    return Summaries(mean, se**2, None if n is None else tuple(int(k) for k in n))
+    unit = unit_for(mean, se)
+    return Summaries(mean / unit, (se / unit) ** 2, None if n is None else tuple(int(k) for k in n), unit=unit)
 
 
 def _check_unique(codes: np.ndarray, names: Sequence[str]) -> None:
@@ -307,19 +333,14 @@ def _option_codes(layout: Layout, batch: pa.RecordBatch, row: int, number: dict[
 
 def _codes(column: pa.Array, name: str, row: int, number: dict[str, int]) -> np.ndarray:
     """The options of a column as numbers, in order of first appearance over all batches."""
-    column = _blank_to_null(column)
-    if column.null_count:
-        hole = int(np.argmin(column.is_valid().to_numpy(zero_copy_only=False)))
+    filled = _blank_to_null(column)
+    if filled.null_count:
+        hole = int(np.argmin(filled.is_valid().to_numpy(zero_copy_only=False)))
         raise DataError(f"row {row + hole}: column {name!r} names no option")
-    encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    encoded = column.dictionary_encode()  # its labels come in order of appearance
     labels = [str(label) for label in encoded.dictionary.to_pylist()]
-    local = encoded.indices.to_numpy(zero_copy_only=False)
-    seen = np.unique(local)  # a dictionary may hold labels that no row uses
-    first = seen[np.argsort([np.argmax(local == k) for k in seen])] if len(seen) > 1 else seen
-    lookup = np.zeros(len(labels), dtype=np.int64)
-    for k in first:
-        lookup[k] = number.setdefault(labels[k], len(number))
-    return lookup[local]
+    lookup = np.array([number.setdefault(label, len(number)) for label in labels], dtype=np.int64)
+    return lookup[encoded.indices.to_numpy(zero_copy_only=False)]
 
 
 def _whole(batch: pa.RecordBatch, name: str, row: int) -> np.ndarray:
@@ -327,6 +348,9 @@ def _whole(batch: pa.RecordBatch, name: str, row: int) -> np.ndarray:
     wrong = np.flatnonzero((values < 0) | (values != np.rint(values)))
     if wrong.size:
         raise DataError(f"row {row + wrong[0]}: column {name!r} must hold whole numbers, not {values[wrong[0]]:g}")
+    large = np.flatnonzero(values > _MOST)
+    if large.size:
+        raise DataError(f"row {row + large[0]}: column {name!r} holds {values[large[0]]:g}, too many to be counted")
     return values
 
 
@@ -351,9 +375,15 @@ def _number(text: object, name: str, row: int) -> float:
     if word in _TRUTH:
         return _TRUTH[word]
     try:
-        return float(word)
+        return float(word.replace("_", "?"))  # Python's digit separator is nobody else's
     except ValueError:
         raise DataError(f"row {row}: column {name!r} holds {text!r}, not a number") from None
+
+
+def _decoded(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch with dictionary-encoded columns written out."""
+    columns = [c.dictionary_decode() if pa.types.is_dictionary(c.type) else c for c in batch.columns]
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -371,7 +401,8 @@ def _blank_to_null(column: pa.Array) -> pa.Array:
 def _looks_numeric(column: pa.Array) -> bool:
     """Numbers, or text most of which reads as numbers: one stray word is a mistake to report, not a column of names."""
     if not _is_text(column.type):
-        return pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_boolean(column.type)
+        kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
+        return any(is_kind(column.type) for is_kind in kinds)
     texts = [text for text in _blank_to_null(column.slice(0, 1000)).to_pylist() if text is not None]
     return 2 * sum(_is_number(text) for text in texts) > len(texts)
 

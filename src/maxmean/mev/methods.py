@@ -33,6 +33,7 @@ METHODS: dict[str, str] = {
 }
 """Every method, with a description short enough for a table."""
 
+MOST_DRAWS = 1_000_000
 SPLITTING = ("de", "cve", "mme")
 PAIRED = ("te*", "ke*")
 NEEDS_PAIRS = "needs paired samples: the same units, in the same order, for every option"
@@ -55,8 +56,8 @@ class Settings:
         Indicator(self.alpha)
         if self.parts < 1:
             raise DataError(f"mme needs at least one part, not {self.parts}")
-        if self.draws is not None and self.draws < 1:
-            raise DataError(f"we needs at least one draw, not {self.draws}")
+        if self.draws is not None and not 1 <= self.draws <= MOST_DRAWS:
+            raise DataError(f"we takes 1 to {MOST_DRAWS:,} draws, not {self.draws}")
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ def check_method(method: str) -> str:
     """``method``, if there is one of that name; otherwise an error that names the nearest."""
     if method in METHODS:
         return method
-    near = difflib.get_close_matches(method.lower(), METHODS, n=1, cutoff=0.3)
+    near = difflib.get_close_matches(str(method).lower(), METHODS, n=1, cutoff=0.3)
     hint = f"; did you mean {near[0]!r}?" if near else ""
     raise DataError(f"unknown method {method!r}{hint} (there are {', '.join(METHODS)})")
 
@@ -96,7 +97,7 @@ def parse_kernel(text: str) -> Kernel:
     except ValueError:
         raise KernelError(f"kernel {name!r} takes numbers after the colon, not {numbers!r}") from None
     if len(parameters) > len(takes):
-        raise KernelError(f"kernel {name!r} takes {len(takes)} parameters, not {len(parameters)}")
+        raise KernelError(f"kernel {name!r} has room for {len(takes)} numbers, not {len(parameters)}")
     return KERNELS[name](*parameters)
 
 

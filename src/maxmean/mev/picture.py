@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import math
+import warnings
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .files import write_whole
+from ..whole import write_whole
+from .data import DataError
+from .files import check_figure
 from .show import decimals_for, number, visible
 
 if TYPE_CHECKING:
     from .compare import Comparison
 
 _ROWS = 30  # options drawn; the leading ones
+_WIDTH = 28  # columns of a name
+_FONTS = ("DejaVu Sans", "Noto Sans CJK JP", "Hiragino Sans", "Microsoft YaHei", "Noto Sans", "Noto Emoji")
 _BLUE, _GREY, _ORANGE, _GREEN = "#1f6fb2", "#a3adb8", "#c2410c", "#15803d"
 
 
@@ -20,22 +27,32 @@ def plot(comparison: Comparison, path: str) -> None:
     """Draw a comparison and write it to ``path`` (.png, .pdf or .svg), whole or not at all."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
+    from matplotlib.font_manager import fontManager
 
     options = min(len(comparison.problem.names), _ROWS)
     estimates = len(comparison.estimates) + 1
     style: dict[Any, Any] = {
         "font.size": 9,
+        "font.family": [name for name in _FONTS if name in fontManager.get_font_names()],
+        "svg.fonttype": "none",  # text stays text: a viewer has more scripts than this machine
+        "text.parse_math": False,  # a dollar sign in a name is a dollar sign
         "axes.spines.top": False,
         "axes.spines.right": False,
         "axes.titlelocation": "left",
     }
-    with mpl.rc_context(style):
+    with mpl.rc_context(style), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")  # an empty box says it in the picture
         figure = Figure(figsize=(8, 1.8 + 0.24 * (options + estimates)), layout="constrained")
         above, below = figure.subplots(2, 1, sharex=True, height_ratios=[options + 1, estimates + 1])
         _draw_options(above, comparison)
         _draw_estimates(below, comparison)
         figure.suptitle("How good is the best one, really?", x=0.01, ha="left", fontweight="bold")
-        write_whole(path, lambda handle, kind: figure.savefig(handle, format=kind, dpi=150))
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format=check_figure(path), dpi=150)
+    try:
+        write_whole(Path(path), buffer.getvalue())
+    except OSError as error:
+        raise DataError(f"cannot write {path!r}: {error.strerror}") from None
 
 
 def _draw_options(axes: Any, comparison: Comparison) -> None:
@@ -49,7 +66,7 @@ def _draw_options(axes: Any, comparison: Comparison) -> None:
         error = reach * problem.standard_errors[k]
         colour = _BLUE if problem.names[k] in race else _GREY
         _interval(axes, row, problem.means[k], (problem.means[k] - error, problem.means[k] + error), colour)
-    _rows(axes, [visible(problem.names[k]) for k in order])
+    _rows(axes, [visible(problem.names[k], _WIDTH) for k in order])
     hidden = len(problem.names) - len(order)
     more = f"; {hidden:,} further options are not shown" if hidden else ""
     axes.set_title(f"The options, {comparison.level:.0%} intervals (grey: out of the race){more}", fontsize=9)
@@ -65,7 +82,7 @@ def _draw_estimates(axes: Any, comparison: Comparison) -> None:
     last = len(comparison.estimates)
     _interval(axes, last, hybrid.value, hybrid.interval, "black", marker="D")
     places = decimals_for(comparison.problem.standard_errors)
-    own = f"{visible(comparison.winner.option)}'s own mean  {number(hybrid.value, places)}"
+    own = f"{visible(comparison.winner.option, _WIDTH)}'s own mean  {number(hybrid.value, places)}"
     _rows(axes, [f"{method}  {number(est.value, places)}" for method, est in comparison.estimates.items()] + [own])
     axes.set_title(
         "The best one's mean by each method, bootstrap intervals; the winner's own mean, corrected", fontsize=9
@@ -85,8 +102,6 @@ def _interval(axes: Any, row: int, value: float, ends: tuple[float, float], colo
 
 def _rows(axes: Any, labels: Sequence[str]) -> None:
     axes.set_yticks(range(len(labels)), labels)
-    for label in axes.get_yticklabels():
-        label.set_parse_math(False)  # a dollar sign in a name is a dollar sign
     axes.set_ylim(len(labels) - 0.4, -0.6)
 
 

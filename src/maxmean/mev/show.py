@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import html
 import math
+import unicodedata
 from collections.abc import Sequence
+from itertools import accumulate, takewhile
 from typing import TYPE_CHECKING
 
 from .methods import METHODS
@@ -21,14 +23,35 @@ _ROWS = 20  # options listed on a terminal or in a picture; the leading ones
 _WIDTH = 40
 
 
-def visible(text: str) -> str:
-    r"""``text`` with control and formatting characters spelt out, and shortened when long.
+def visible(text: str, width: int = _WIDTH) -> str:
+    r"""A name with control and formatting characters spelt out, quoted where its edges are blank, shortened when long.
 
-    >>> visible("a\x1b[31mb")
-    'a\\x1b[31mb'
+    >>> visible("a\x1b[31mb"), visible(" ")
+    ('a\\x1b[31mb', "' '")
     """
-    shown = escaped(text)
-    return shown if len(shown) <= _WIDTH else shown[: _WIDTH - 1] + "…"
+    return shortened(escaped(text if text and text == text.strip() else repr(text)), width)
+
+
+def shortened(text: str, width: int) -> str:
+    """``text`` in at most ``width`` columns, its middle left out where it is longer.
+
+    >>> shortened("abcdefghij", 5), shortened("\u65e5\u672c\u8a9e", 5)
+    ('ab…ij', '\u65e5…\u8a9e')
+    """
+    if sum(map(_columns, text)) <= width:
+        return text
+    head, tail = _fitting(text, width // 2), _fitting(text[::-1], (width - 1) // 2)
+    return f"{head}…{tail[::-1]}"
+
+
+def _fitting(text: str, width: int) -> str:
+    ends = accumulate(map(_columns, text))
+    return text[: sum(1 for _ in takewhile(lambda end: end <= width, ends))]
+
+
+def _columns(character: str) -> int:
+    """Columns of a terminal that a character takes: two for those of East Asia."""
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
 def escaped(text: str) -> str:
@@ -41,26 +64,31 @@ def number(value: float, decimals: int | None = None) -> str:
 
     >>> number(0.051234), number(0.051234, 3), number(1234567.0), number(float("-inf"))
     ('0.05123', '0.051', '1,234,567', '-∞')
+    >>> number(2.16349e300, -298), number(2_000_000_337.5, -1), number(-0.0004, 2)
+    ('2.16e+300', '2,000,000,338', '0.00')
     """
     if math.isnan(value):
         return "?"
     if math.isinf(value):
         return "∞" if value > 0 else "-∞"
-    if abs(value) >= 1e9 or (decimals is None and 0 < abs(value) < 1e-4) or (decimals or 0) > 9:
-        return f"{value:.3e}"
+    exponent = math.floor(math.log10(abs(value))) if value else 0
     if decimals is None:
-        decimals = max(0, 3 - math.floor(math.log10(abs(value)))) if value else 3
-    return f"{value:,.{decimals}f}"
+        shown = f"{value:.3e}" if exponent >= 9 or exponent < -4 else f"{value:,.{max(0, 3 - exponent)}f}"
+    elif exponent >= 15 or (decimals > 7 and value):
+        shown = f"{value:.{min(max(exponent + decimals, 1), 15)}e}"
+    else:
+        shown = f"{value:,.{min(max(decimals, 0), 7)}f}"
+    return shown if shown.strip("-0.,") else shown.lstrip("-")
 
 
 def decimals_for(standard_errors: Sequence[float]) -> int:
-    """Decimal places that show the smallest standard error to two digits; more would be noise.
+    """Decimal places that show the smallest standard error to two digits, unless it is nothing beside the largest.
 
-    >>> decimals_for([0.0067, 0.012])
-    4
+    >>> decimals_for([0.0067, 0.012]), decimals_for([1500.0, 1e-30])
+    (4, -2)
     """
-    positive = [error for error in standard_errors if error > 0]
-    return max(0, 1 - math.floor(math.log10(min(positive)))) if positive else 4
+    positive = [error for error in standard_errors if error > 1e-6 * max(standard_errors)]
+    return 1 - math.floor(math.log10(min(positive))) if positive else 4
 
 
 def terminal(comparison: Comparison) -> RenderableType:
@@ -102,7 +130,7 @@ def _options_table(comparison: Comparison) -> RenderableType:
             f"{int(row['n']):,}" if "n" in rows else "",
             number(row["mean"], places),
             number(row["se"], places + 1),
-            number(row["T"], 2),
+            number(row["T"], 2 if row["T"] > -1e4 else None),
             f"{row['P(best)']:.1%}",
             Text("yes", style="green") if name in race else "",
         )
@@ -145,14 +173,15 @@ def _range(ends: tuple[float, float], places: int) -> str:
 
 
 def _table(title: str, *columns: str, left: int = 1) -> Table:
-    """An empty table, its first ``left`` columns flush left and the others flush right."""
+    """An empty table, its first ``left`` columns flush left and the others flush right; those are never cut."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
     table = Table(title=Text(title), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for k, column in enumerate(columns):
-        table.add_column(column, justify="left" if k < left else "right")
+        words = k < left
+        table.add_column(column, justify="left" if words else "right", no_wrap=not words, overflow="fold")
     return table
 
 

@@ -23,9 +23,9 @@ def t_statistic(means: Array, variances: Array, *, covariances: Array | None = N
     Notes
     -----
     An option whose mean equals the maximum has T = 0, whatever its variance. A smaller mean without any variance has
-    T = -inf: there is no doubt that it is smaller (nor where T or its slope would leave the floating-point range). Where several options tie for the best, :math:`v_*` and :math:`c_{i*}` are averaged
-    over them, so that the result does not depend on their order. A variance of the difference that rounding has made
-    negative counts as zero.
+    T = -inf: there is no doubt that it is smaller, nor where T or its slope would leave the floating-point range.
+    Where several options tie for the best, :math:`v_*` and :math:`c_{i*}` are averaged over them, so that the result does
+    not depend on their order. A variance of the difference that rounding has made negative counts as zero.
 
     Examples
     --------

@@ -38,14 +38,14 @@ def betainc(a: Any, b: Any, x: torch.Tensor) -> torch.Tensor:
     a, b = (torch.as_tensor(p, dtype=torch.float64, device=x.device) for p in (a, b))
     if torch.is_grad_enabled() and (a.requires_grad or b.requires_grad):
         raise ValueError("the incomplete beta function has no gradient with respect to a and b; detach them")
-    return _BetaInc.apply(a, b, x)
+    return _BetaInc.apply(a, b, x)  # type: ignore[no-untyped-call]
 
 
 class _BetaInc(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, a: torch.Tensor, b: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
         ctx.save_for_backward(a, b, x)
-        a, b, z = torch.broadcast_tensors(a, b, x.to(torch.float64))
+        a, b, z = torch.broadcast_tensors(a, b, x.to(torch.float64))  # type: ignore[no-untyped-call]
         swap = z > (a + 1) / (a + b + 2)
         p, q, y = torch.where(swap, b, a), torch.where(swap, a, b), torch.where(swap, 1 - z, z)
         value = torch.exp(_log_density(p, q, y) + torch.log(y) + torch.log1p(-y)) * _fraction(p, q, y) / p

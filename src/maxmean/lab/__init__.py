@@ -1,0 +1,1 @@
+"""The laboratory: experiments as data, from settings to shards to tables to figures to claims to a report."""

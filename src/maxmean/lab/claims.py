@@ -1,0 +1,144 @@
+"""Claims of the paper as functions from stored results to verdicts.
+
+A claim is put as margins that are positive when it holds, each measured with an interval. It holds when every interval lies
+above zero, fails when one lies below, and is undecided otherwise: noise cannot decide it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from .experiment import Experiment, Results
+
+Judgement = Literal["holds", "fails", "undecided"]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A number with its 95% interval; an exact number has an interval of no width."""
+
+    value: float
+    low: float
+    high: float
+
+    @classmethod
+    def exact(cls, value: float) -> Measured:
+        return cls(float(value), float(value), float(value))
+
+    @classmethod
+    def mean(cls, values: Any, level: float = 0.95) -> Measured:
+        """Mean of independent runs, with Student's interval."""
+        from scipy.special import stdtrit
+
+        values = np.asarray(values, dtype=float)
+        if len(values) < 2:
+            return cls(float(values.mean()), -math.inf, math.inf)
+        reach = stdtrit(len(values) - 1, (1 + level) / 2) * values.std(ddof=1) / math.sqrt(len(values))
+        return cls(float(values.mean()), float(values.mean() - reach), float(values.mean() + reach))
+
+    def to_dict(self) -> dict[str, float | None]:
+        ends = {"value": self.value, "low": self.low, "high": self.high}
+        return {key: end if math.isfinite(end) else None for key, end in ends.items()}
+
+    def __str__(self) -> str:
+        if self.low == self.high:
+            return f"{self.value:.4g}"
+        return f"{self.value:.4g} [{self.low:.4g}, {self.high:.4g}]"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a judge reports: the margins that decide, other numbers worth knowing, and a sentence where one is needed."""
+
+    margins: Mapping[str, Measured]
+    """Positive when the claim holds."""
+    numbers: Mapping[str, Measured] = field(default_factory=dict)
+    note: str = ""
+
+    @property
+    def judgement(self) -> Judgement:
+        if any(margin.high < 0 for margin in self.margins.values()):
+            return "fails"
+        return "holds" if all(margin.low > 0 for margin in self.margins.values()) else "undecided"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement of the paper and how it is judged."""
+
+    id: str
+    statement: str
+    where: str
+    judge: Callable[[Results[Any]], Finding]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A claim, judged on the results at hand."""
+
+    id: str
+    statement: str
+    where: str
+    verdict: Judgement
+    measured: Mapping[str, Measured]
+    scale: str
+    experiment: str
+    note: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "id": self.id,
+            "verdict": self.verdict,
+            "measured": {name: number.to_dict() for name, number in self.measured.items()},
+            "scale": self.scale,
+            "experiment": self.experiment,
+            "statement": self.statement,
+            "where": self.where,
+            "note": self.note,
+        }
+
+
+def judge(experiment: Experiment[Any], results: Results[Any] | None) -> list[Verdict]:
+    """Verdicts on all claims that an experiment speaks to. Without complete results they are undecided."""
+    if results is None or results.missing:
+        scale = results.scale if results else "none"
+        note = f"{results.missing} shards are missing" if results else "not run yet"
+        return [
+            Verdict(c.id, c.statement, c.where, "undecided", {}, scale, experiment.name, note)
+            for c in experiment.claims
+        ]
+    verdicts = []
+    for claim in experiment.claims:
+        found = claim.judge(results)
+        measured = {**found.numbers, **{f"margin: {name}": margin for name, margin in found.margins.items()}}
+        verdicts.append(
+            Verdict(
+                claim.id,
+                claim.statement,
+                claim.where,
+                found.judgement,
+                measured,
+                results.scale,
+                experiment.name,
+                found.note,
+            )
+        )
+    return verdicts
+
+
+def markdown(verdicts: Sequence[Verdict]) -> str:
+    """Verdicts as a Markdown table with one section a claim, for the documentation."""
+    lines = ["| claim | statement | verdict | scale | experiment |", "|---|---|---|---|---|"]
+    lines += [f"| {v.id} | {v.statement} | **{v.verdict}** | {v.scale} | `{v.experiment}` |" for v in verdicts]
+    for v in verdicts:
+        lines += ["", f"### {v.id}: {v.verdict}", "", f"{v.statement} (section {v.where}).", ""]
+        lines += [v.note, ""] if v.note else []
+        lines += ["| measured | value [95% interval] |", "|---|---|"]
+        lines += [f"| {name.replace('|', chr(92) + '|')} | {number} |" for name, number in v.measured.items()]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,154 @@
+"""The laboratory on the command line: ``maxmean reproduce``, ``list``, ``claims`` and ``report``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+DEFAULT_OUT = "maxmean-results"
+
+_Out = Annotated[
+    str | None,
+    typer.Option("--out", metavar="DIR", show_default="the results that come with maxmean", help="Where results are."),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the laboratory's commands to the command line."""
+    app.command()(reproduce)
+    app.command(name="list")(list_experiments)
+    app.command()(claims)
+    app.command()(report)
+
+
+def reproduce(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[NAME]...", show_default="all", help="Experiments; see 'maxmean list'."),
+    ] = None,
+    scale: Annotated[
+        str, typer.Option(help="quick (seconds, a first look) or paper (the paper's own size).")
+    ] = "quick",
+    out: Annotated[str, typer.Option("--out", metavar="DIR", help="Where results are kept.")] = DEFAULT_OUT,
+    engine: Annotated[str, typer.Option(help="inline, processes or ray.")] = "processes",
+    workers: Annotated[int | None, typer.Option(show_default="all cores", help="Processes at once.")] = None,
+    address: Annotated[
+        str | None, typer.Option(show_default="a local one", help="A running Ray cluster, such as auto or HOST:6379.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary.")] = False,
+) -> None:
+    """Run the paper's experiments. Stop it any time: the same command goes on where it was.
+
+    Ends with a report: one HTML page with every figure and the verdict on every claim.
+    """
+    from rich.console import Console
+
+    from ..mev.data import DataError
+    from .engines import make_engine
+    from .experiment import SCALES
+    from .experiments import find_experiments
+    from .progress import make_reporter
+    from .report import write_report
+    from .run import reproduce as run
+    from .store import Store
+
+    if scale not in SCALES:
+        raise DataError(f"unknown scale {scale!r} (there are {' and '.join(SCALES)})")
+    if seed < 0:
+        raise DataError(f"seed must not be negative, not {seed}")
+    experiments = find_experiments(names or [])
+    chosen = make_engine(engine, workers, address)
+    store = Store(out)
+    console = Console(stderr=True, quiet=quiet)
+    try:
+        with make_reporter(console, quiet) as reporter:
+            summary = run(experiments, scale, store, chosen, seed, reporter)
+    except KeyboardInterrupt:
+        console.print("Stopped. What is finished is kept; the same command goes on from there.", markup=False)
+        raise typer.Exit(130) from None
+    if not quiet:
+        print(f"{summary.computed} shards computed, {summary.kept} kept from before.")
+    for outcome in summary.failed:
+        typer.echo(
+            f"failed: {outcome.shard} with settings {json.dumps(outcome.shard.settings)}\n{outcome.error}", err=True
+        )
+    if summary.failed:
+        raise typer.Exit(1)
+    page = write_report(store, store.root / "report")
+    if not quiet:
+        _print_verdicts(store, console)
+        print(f"Report: {page}")
+
+
+def list_experiments() -> None:
+    """List the experiments, with the section of the paper and the claims they speak to."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from .experiments import EXPERIMENTS
+
+    table = Table("name", "what", "section", "claims", "shards (quick, paper)", box=None, header_style="bold")
+    for experiment in EXPERIMENTS.values():
+        ids = " ".join(claim.id for claim in experiment.claims)
+        sizes = ", ".join(str(len(experiment.shards(scale, 0))) for scale in ("quick", "paper"))
+        table.add_row(experiment.name, experiment.title, experiment.section, ids, sizes)
+    Console(highlight=False).print(table)
+
+
+def claims(
+    out: _Out = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a list of objects instead of a table.")] = False,
+    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown with every number.")] = False,
+) -> None:
+    """Check the paper's claims against stored results: holds, fails or undecided, with the numbers behind it."""
+    from rich.console import Console
+
+    from .claims import markdown
+    from .run import verdicts
+
+    store = _store(out)
+    if as_json:
+        print(json.dumps([verdict.to_dict() for verdict in verdicts(store)], indent=2, allow_nan=False))
+    elif as_markdown:
+        print(markdown(verdicts(store)), end="")
+    else:
+        _print_verdicts(store, Console())
+
+
+def report(
+    out: _Out = None,
+    to: Annotated[
+        str | None,
+        typer.Option(metavar="DIR", show_default="DIR/report, or maxmean-report", help="Where to write the report."),
+    ] = None,
+) -> None:
+    """Write the report: one self-contained HTML page, the figures as PDF and PNG, the tables as CSV."""
+    from .report import write_report
+
+    folder = Path(to) if to else Path(out) / "report" if out else Path("maxmean-report")
+    print(f"Report: {write_report(_store(out), folder)}")
+
+
+def _store(out: str | None):  # type: ignore[no-untyped-def]
+    from .run import SHIPPED
+    from .store import Store
+
+    return Store(out if out is not None else SHIPPED, create=False)
+
+
+def _print_verdicts(store, console) -> None:  # type: ignore[no-untyped-def]
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from .run import verdicts
+
+    colours = {"holds": "green", "fails": "red", "undecided": "yellow"}
+    table = Table("claim", "verdict", "statement", "scale", "experiment", box=None, header_style="bold", pad_edge=False)
+    for v in verdicts(store):
+        table.add_row(v.id, Text(v.verdict, colours[v.verdict]), Text(v.statement), v.scale, v.experiment)
+    Console(highlight=False).print(table)

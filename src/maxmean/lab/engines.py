@@ -1,0 +1,225 @@
+"""Engines: where shards are computed. In this process, in a pool of processes, or on a Ray cluster.
+
+An engine takes tasks and yields an outcome for each, in whatever order they finish. It computes and never writes: the
+caller keeps the tables, so a cluster needs no shared disk.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import threading
+import time
+import traceback
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass
+from multiprocessing import get_context
+from typing import Any, Protocol
+
+from ..mev.data import DataError
+from .experiment import Experiment, Shard
+from .store import as_parquet
+
+ATTEMPTS = 3
+"""How often a shard is tried before it is reported as failed."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A shard with the experiment that can compute it."""
+
+    experiment: Experiment[Any]
+    settings: Any
+    shard: Shard
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a task: a table as Parquet bytes, or the reason why there is none."""
+
+    shard: Shard
+    table: bytes | None
+    seconds: float = 0.0
+    error: str = ""
+
+
+class Engine(Protocol):
+    """Anything that computes tasks."""
+
+    def run(self, tasks: Sequence[Task]) -> Iterator[Outcome]:
+        """Outcomes as they come; closing the iterator stops the work."""
+        ...
+
+
+def compute(task: Task) -> Outcome:
+    """Compute one shard. Whatever goes wrong in it is an outcome, not an exception."""
+    begin = time.perf_counter()
+    try:
+        table = task.experiment.compute(task.settings, task.shard.part, task.shard.rng())
+        return Outcome(task.shard, as_parquet(table), time.perf_counter() - begin)
+    except Exception:
+        return Outcome(task.shard, None, time.perf_counter() - begin, traceback.format_exc(limit=-3))
+
+
+class Inline:
+    """One shard after the other, in this process."""
+
+    def run(self, tasks: Sequence[Task]) -> Iterator[Outcome]:
+        for task in tasks:
+            outcome = compute(task)
+            for _ in range(ATTEMPTS - 1):
+                if outcome.table is not None:
+                    break
+                outcome = compute(task)
+            yield outcome
+
+
+class Processes:
+    """A pool of processes on this machine; by default as many as it has cores."""
+
+    def __init__(self, workers: int | None = None) -> None:
+        self.workers = workers or cores()
+
+    def run(self, tasks: Sequence[Task]) -> Iterator[Outcome]:
+        left = {task.shard.key: task for task in tasks}
+        tried: Counter[str] = Counter()
+        suspects: set[str] = set()
+        while left:
+            # When a worker is killed the whole pool breaks, and nobody knows over which shard. What was under way then is
+            # tried again one at a time, so that the next one to break the pool is the culprit.
+            chosen = [task for key, task in left.items() if key in suspects or not suspects]
+            pool = _pool(1 if suspects else min(self.workers, len(chosen)))
+            running: dict[Future[Outcome], Task] = {}
+            try:
+                for outcome in _drain(pool, 1 if suspects else 2 * self.workers, chosen, running, tried):
+                    del left[outcome.shard.key]
+                    yield outcome
+                suspects.clear()
+            except BrokenExecutor:
+                broken = {task.shard.key for task in running.values()}
+                if suspects:
+                    (culprit,) = broken
+                    tried[culprit] += 1
+                    if tried[culprit] >= ATTEMPTS:
+                        yield Outcome(left.pop(culprit).shard, None, error="the process that computed it was killed")
+                suspects = (suspects or broken) & set(left)
+            finally:
+                _stop(pool)
+
+
+def _drain(
+    pool: ProcessPoolExecutor,
+    room: int,
+    tasks: Sequence[Task],
+    running: dict[Future[Outcome], Task],
+    tried: Counter[str],
+) -> Iterator[Outcome]:
+    """Outcomes of ``tasks``, with at most ``room`` of them in the pool. Raises BrokenExecutor with ``running`` as it was."""
+    waiting = deque(tasks)
+    while waiting or running:
+        while waiting and len(running) < room:
+            task = waiting.popleft()
+            running[pool.submit(compute, task)] = task
+        for future in wait(running, return_when=FIRST_COMPLETED).done:
+            outcome = future.result()
+            task = running.pop(future)
+            tried[task.shard.key] += 1
+            if outcome.table is None and tried[task.shard.key] < ATTEMPTS:
+                waiting.append(task)
+            else:
+                yield outcome
+
+
+class Ray:
+    """A Ray cluster: a running one at ``address``, or one started on this machine for the occasion."""
+
+    def __init__(self, address: str | None = None, workers: int | None = None) -> None:
+        self.address, self.workers = address, workers
+
+    def run(self, tasks: Sequence[Task]) -> Iterator[Outcome]:
+        try:
+            import ray
+        except ImportError:
+            raise DataError("the ray engine needs Ray: pip install 'maxmean[ray]'") from None
+        started = not ray.is_initialized()
+        if started:
+            try:
+                ray.init(
+                    address=self.address,
+                    num_cpus=None if self.address else self.workers or cores(),
+                    include_dashboard=False if self.address is None else None,
+                    log_to_driver=False,
+                    logging_level=logging.ERROR,
+                )
+            except (ConnectionError, ValueError) as error:
+                raise DataError(f"no Ray cluster answers at {self.address!r}: {str(error).splitlines()[0]}") from None
+        try:
+            yield from self._drain(ray, tasks)
+        finally:
+            if started:
+                ray.shutdown()
+
+    @staticmethod
+    def _drain(ray: Any, tasks: Sequence[Task]) -> Iterator[Outcome]:
+        remote = ray.remote(compute).options(max_retries=ATTEMPTS - 1, num_cpus=1)
+        tried = {task.shard.key: 1 for task in tasks}
+        running = {remote.remote(task): task for task in tasks}
+        while running:
+            (done, *_), _ = ray.wait(list(running), num_returns=1)
+            task = running.pop(done)
+            try:
+                outcome = ray.get(done)
+            except ray.exceptions.RayError as error:
+                outcome = Outcome(task.shard, None, error=str(error).splitlines()[0])
+            if outcome.table is None and tried[task.shard.key] < ATTEMPTS:
+                tried[task.shard.key] += 1
+                running[remote.remote(task)] = task
+            else:
+                yield outcome
+
+
+def make_engine(name: str, workers: int | None, address: str | None) -> Engine:
+    """An engine by the name that the command line uses."""
+    if workers is not None and workers < 1:
+        raise DataError(f"workers must be at least 1, not {workers}")
+    if address is not None and name != "ray":
+        raise DataError("an address goes with the ray engine: --engine ray")
+    match name:
+        case "inline":
+            return Inline()
+        case "processes":
+            return Processes(workers)
+        case "ray":
+            return Ray(address, workers)
+    raise DataError(f"unknown engine {name!r} (there are inline, processes, ray)")
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _pool(workers: int) -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(workers, get_context("spawn"), _begin_worker, (os.getpid(),))
+
+
+def _begin_worker(parent: int) -> None:
+    """Workers leave Ctrl-C to the parent, and follow it when it dies without a word."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def follow() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=follow, daemon=True).start()
+
+
+def _stop(pool: ProcessPoolExecutor) -> None:
+    processes = list((pool._processes or {}).values())
+    pool.shutdown(wait=False, cancel_futures=True)
+    for process in processes:
+        process.terminate()

@@ -1,0 +1,106 @@
+"""What an experiment is: settings for two scales, independent shards, a table from each, figures and claims from them all.
+
+A new experiment is one file in ``lab/experiments/`` with one subclass of :class:`Experiment`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from .claims import Claim
+
+SCALES = ("quick", "paper")
+
+S = TypeVar("S")
+"""An experiment's settings: a frozen dataclass of numbers, texts and tuples of them."""
+
+
+class Experiment(ABC, Generic[S]):
+    """One experiment of the paper. Stateless: everything that a result depends on is in its settings and seed."""
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    section: ClassVar[str]
+    """Where the paper has it."""
+    version: ClassVar[int] = 1
+    """Raised when ``compute`` changes its numbers, so that old tables are not taken for new ones."""
+    claims: ClassVar[Sequence[Claim]] = ()
+
+    @abstractmethod
+    def settings(self, scale: str) -> S:
+        """The settings of a scale: ``quick`` takes seconds, ``paper`` is the paper's own size."""
+
+    @abstractmethod
+    def parts(self, settings: S) -> Sequence[Mapping[str, Any]]:
+        """What the work splits into: one mapping of plain values for each independent shard."""
+
+    @abstractmethod
+    def compute(self, settings: S, part: Mapping[str, Any], rng: np.random.Generator) -> pd.DataFrame:
+        """One shard's table. All its randomness comes from ``rng``."""
+
+    @abstractmethod
+    def figures(self, results: Results[S]) -> dict[str, Figure]:
+        """The figures, by a short name."""
+
+    def shards(self, scale: str, seed: int) -> list[Shard]:
+        """The shards of a scale, in the order in which their tables are joined."""
+        settings = self.settings(scale)
+        plain = json.loads(json.dumps(asdict(settings)))  # type: ignore[call-overload]
+        return [Shard(self.name, self.version, plain, dict(part), seed) for part in self.parts(settings)]
+
+
+@dataclass(frozen=True)
+class Shard:
+    """An independent piece of an experiment, known by its content: same content, same key, same random numbers."""
+
+    experiment: str
+    version: int
+    settings: dict[str, Any]
+    part: dict[str, Any]
+    seed: int
+
+    @cached_property
+    def key(self) -> str:
+        return self._digest.hex()[:20]
+
+    @property
+    def _digest(self) -> bytes:
+        content = json.dumps(asdict(self), sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return hashlib.sha256(content.encode()).digest()
+
+    def rng(self) -> np.random.Generator:
+        """The shard's own generator: it depends on nothing but the content."""
+        return np.random.default_rng(np.frombuffer(self._digest, dtype=np.uint32))
+
+    def __str__(self) -> str:
+        part = ", ".join(f"{key}={value}" for key, value in self.part.items())
+        return f"{self.experiment}({part})"
+
+
+@dataclass(frozen=True)
+class Results(Generic[S]):
+    """The joined tables of one experiment at one scale."""
+
+    experiment: str
+    scale: str
+    settings: S
+    seed: int
+    table: pd.DataFrame
+    missing: int = 0
+    """Shards that are not there yet."""
+    seconds: float = 0.0
+    """Computing time of all shards together."""
+    versions: tuple[str, ...] = ()
+    """Software that the tables were made with."""

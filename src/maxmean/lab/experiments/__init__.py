@@ -1,0 +1,31 @@
+"""One file an experiment of the paper."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from typing import Any
+
+from ...mev.data import DataError
+from ..experiment import Experiment
+from .ads import Ads
+from .autocorrelation import Autocorrelation
+from .correlation import Correlation
+from .gaussian import GaussianPair
+from .kernels import TunedKernels
+
+EXPERIMENTS: dict[str, Experiment[Any]] = {
+    experiment.name: experiment
+    for experiment in (GaussianPair(), TunedKernels(), Autocorrelation(), Correlation(), Ads())
+}
+"""Every experiment by name, in the paper's order."""
+
+
+def find_experiments(names: Sequence[str]) -> list[Experiment[Any]]:
+    """The named experiments; all of them where none is named."""
+    for name in names:
+        if name not in EXPERIMENTS:
+            near = difflib.get_close_matches(name, EXPERIMENTS, n=1, cutoff=0.3)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise DataError(f"unknown experiment {name!r}{hint} (there are {', '.join(EXPERIMENTS)})")
+    return [EXPERIMENTS[name] for name in dict.fromkeys(names or EXPERIMENTS)]

@@ -1,0 +1,129 @@
+"""What the two studies of dependent samples share: bias and variance of the estimators over mu1, by simulation.
+
+Each run draws one set of noise and reuses it for every mu1, which the law allows: moving a mean moves nothing else. Runs are
+independent, so their spread gives the confidence intervals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...mev.data import Samples, summarise
+from ...mev.methods import Settings as MethodSettings
+from ...mev.methods import evaluate
+from ..claims import Measured
+from ..experiment import Results
+from ..figures import canvas, legend_below, line
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Size of a study. The paper: 10,000 repetitions for each mu1 in each of 30 runs."""
+
+    rhos: tuple[float, ...] = (0.0, 0.25, 0.5, 0.75)
+    gaps: tuple[float, ...] = tuple(float(gap) for gap in np.linspace(0, 5, 26))
+    """Values of mu1; mu2 is 0."""
+    repetitions: int = 10_000
+    runs: int = 30
+    runs_a_shard: int = 5
+    sigma: float = 10.0
+    n: int = 100
+
+
+QUICK = Settings(gaps=tuple(float(gap) for gap in np.linspace(0, 5, 11)), repetitions=2_000, runs=8, runs_a_shard=4)
+
+
+def parts(settings: Settings) -> Sequence[Mapping[str, Any]]:
+    """One shard for each rho and block of runs, and one with a sample to look at."""
+    starts = range(0, settings.runs, settings.runs_a_shard)
+    blocks = [{"what": "study", "rho": rho, "first_run": start} for rho in settings.rhos for start in starts]
+    return [*blocks, {"what": "sample", "rho": -1.0, "first_run": 0}]
+
+
+def study(
+    settings: Settings, part: Mapping[str, Any], estimators: Mapping[str, Mapping[str, Any]], draw: Any
+) -> pd.DataFrame:
+    """Bias and variance of each estimator at each mu1, one row a run; ``draw(repetitions)`` gives the noise."""
+    import pandas as pd
+
+    rows = []
+    for run in range(part["first_run"], min(part["first_run"] + settings.runs_a_shard, settings.runs)):
+        noise: Samples = draw(settings.repetitions)
+        summary = summarise(noise, rng=draw.rng)
+        in_time = replace(summary, parts={2: _consecutive_halves(noise)})
+        for gap in settings.gaps:
+            gaps = np.array([gap, 0.0])
+            for label, how in estimators.items():
+                problems = (in_time if how.get("consecutive") else summary).shifted(gaps)
+                chosen = MethodSettings(alpha=how.get("alpha", 0.1))
+                values = evaluate(how["method"], problems, chosen, rng=draw.rng).value
+                rows.append((part["rho"], run, label, gap, values.mean() - gap, values.var(ddof=1)))
+    return pd.DataFrame(rows, columns=["rho", "run", "estimator", "mu1", "bias", "variance"]).assign(what="study")
+
+
+def _consecutive_halves(samples: Samples) -> np.ndarray:
+    """Means of the first and of the second half of each sample, in the order of time."""
+    middle = (samples.n[0] + 1) // 2
+    halves = [[values[..., :middle].mean(-1), values[..., middle:].mean(-1)] for values in samples.values]
+    return np.moveaxis(np.array(halves), 0, -1)
+
+
+@dataclass
+class Draw:
+    """A source of noise with a generator that goes on from one use to the next."""
+
+    process: Any
+    rng: np.random.Generator
+    options: dict[str, Any]
+
+    def __call__(self, repetitions: int) -> Samples:
+        return self.process(self.rng, repetitions=repetitions, **self.options)
+
+
+def curves(results: Results[Settings], estimators: Sequence[str]) -> Figure:
+    """Bias above, variance below, one column a rho, with bands of 95% intervals over the runs."""
+    settings, table = results.settings, results.table
+    figure, axes = canvas(2, len(settings.rhos), sharex=True, sharey="row", width=10)
+    for column, rho in enumerate(settings.rhos):
+        for row, quantity in enumerate(("bias", "variance")):
+            ax = axes[row, column]
+            for k, name in enumerate(estimators):
+                rows = table[(table["what"] == "study") & (table["rho"] == rho) & (table["estimator"] == name)]
+                grouped = rows.groupby("mu1")[quantity]
+                found = [Measured.mean(values) for _, values in grouped]
+                low, high = [m.low for m in found], [m.high for m in found]
+                line(ax, list(grouped.groups), [m.value for m in found], name, k, low=low, high=high)
+            ax.set_title(f"{quantity}, rho = {rho:g}")
+            if row:
+                ax.set_xlabel("mu1 - mu2")
+    legend_below(figure, axes[0, 0], columns=8)
+    return figure
+
+
+class Curves:
+    """Quick look-ups for the judges: per-run values of one estimator at one rho, shape (runs, gaps)."""
+
+    def __init__(self, results: Results[Settings]) -> None:
+        table = results.table[results.table["what"] == "study"]
+        self._values = {
+            (rho, name): rows.sort_values(["run", "mu1"])
+            for (rho, name), rows in table.groupby(["rho", "estimator"], sort=False)
+        }
+        self.gaps = np.array(results.settings.gaps)
+
+    def __call__(self, rho: float, estimator: str, quantity: str) -> np.ndarray:
+        rows = self._values[(rho, estimator)]
+        return rows[quantity].to_numpy().reshape(-1, len(self.gaps))
+
+    def size(self, rho: float, estimator: str, quantity: str) -> np.ndarray:
+        """|bias| or variance, averaged over mu1, one number a run. The sign of the bias is that of the mean curve."""
+        values = self(rho, estimator, quantity)
+        return (values * np.sign(values.mean(axis=0))).mean(axis=1)

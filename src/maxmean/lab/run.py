@@ -1,0 +1,112 @@
+"""Run experiments: find out which shards are missing, have them computed, keep them, and read them back as results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from .claims import Verdict, judge
+from .engines import Engine, Outcome, Task
+from .experiment import SCALES, Experiment, Results, Shard
+from .experiments import EXPERIMENTS
+from .progress import Reporter
+from .store import DamagedError, Store
+
+SHIPPED = Path(__file__).parents[1] / "results"
+"""The ``paper``-scale results that come with the package."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a run did."""
+
+    computed: int
+    kept: int
+    """Shards that were there already."""
+    failed: tuple[Outcome, ...]
+
+
+def reproduce(
+    experiments: Sequence[Experiment[Any]], scale: str, store: Store, engine: Engine, seed: int, report: Reporter
+) -> Summary:
+    """Compute every shard that is not in the store yet. A shard that fails is reported, and the others go on."""
+    tasks: list[Task] = []
+    kept = 0
+    for experiment in experiments:
+        shards = experiment.shards(scale, seed)
+        store.write_plan(experiment.name, scale, shards)
+        missing = [shard for shard in shards if not _present(store, shard, report)]
+        kept += len(shards) - len(missing)
+        report.begin(experiment.name, len(shards), len(shards) - len(missing))
+        settings = experiment.settings(scale)
+        tasks += [Task(experiment, settings, shard) for shard in missing]
+    failed = []
+    outcomes = engine.run(tasks)
+    try:
+        for outcome in outcomes:
+            if outcome.table is None:
+                failed.append(outcome)
+                report.say(f"{outcome.shard} failed: {outcome.error.strip().splitlines()[-1]}")
+            else:
+                store.write(outcome.shard, outcome.table, outcome.seconds)
+                report.advance(outcome.shard.experiment)
+    finally:
+        outcomes.close()  # type: ignore[attr-defined]
+    return Summary(len(tasks) - len(failed), kept, tuple(failed))
+
+
+def _present(store: Store, shard: Shard, report: Reporter) -> bool:
+    try:
+        return store.has(shard)
+    except DamagedError as error:
+        report.say(f"{error}; it is computed again")
+        store.remove(shard)
+        return False
+
+
+def load(store: Store, experiment: Experiment[Any], scale: str) -> Results[Any] | None:
+    """The results of an experiment at a scale, or None if it was never run there. DamagedError shards count as missing."""
+    import pandas as pd
+
+    shards = store.read_plan(experiment.name, scale)
+    if not shards:
+        return None
+    tables, seconds, versions, missing = [], 0.0, set(), 0
+    for shard in shards:
+        try:
+            table, manifest = store.read(shard) if store.has(shard) else (None, None)
+        except DamagedError:
+            table, manifest = None, None
+        if table is None or manifest is None:
+            missing += 1
+            continue
+        tables.append(table)
+        seconds += manifest["seconds"]
+        versions.add(", ".join(f"{name} {number}" for name, number in manifest["versions"].items()))
+    joined = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
+    settings = _settings(experiment, scale, shards[0].settings)
+    if settings is None or shards[0].version != experiment.version:
+        return None
+    return Results(experiment.name, scale, settings, shards[0].seed, joined, missing, seconds, tuple(sorted(versions)))
+
+
+def _settings(experiment: Experiment[Any], scale: str, stored: dict[str, Any]) -> Any:
+    """The stored settings as the experiment's own class, or None where that class has other fields by now."""
+    kind = type(experiment.settings(scale))
+    if {f.name for f in fields(kind)} != set(stored):
+        return None
+    return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()})
+
+
+def load_best(store: Store, experiment: Experiment[Any]) -> Results[Any] | None:
+    """The results at the largest scale that is complete; failing that, at the largest that was begun."""
+    found = [results for scale in reversed(SCALES) if (results := load(store, experiment, scale)) is not None]
+    complete = [results for results in found if not results.missing]
+    return next(iter(complete or found), None)
+
+
+def verdicts(store: Store) -> list[Verdict]:
+    """Verdicts on every claim that an experiment speaks to, in the paper's order."""
+    return [verdict for e in EXPERIMENTS.values() for verdict in judge(e, load_best(store, e))]

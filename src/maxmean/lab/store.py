@@ -1,0 +1,173 @@
+"""Where results live: a directory of Parquet tables, each with a JSON manifest, written whole or not at all.
+
+``DIR/EXPERIMENT/KEY.parquet`` is a shard's table and ``KEY.json`` its manifest: content, versions and the table's checksum.
+The manifest is written last, so a shard exists once its manifest does. ``DIR/EXPERIMENT/SCALE.plan.json`` lists the shards of
+the last run at that scale. Files only ever appear whole, so any number of processes may work on one directory.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import io
+import json
+import os
+import platform
+from collections.abc import Sequence
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .. import __version__
+from ..whole import PREFIX, sweep, write_whole
+from .experiment import Shard
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FORMAT = 1
+_MARKER = "maxmean-results.json"
+
+
+class StoreError(Exception):
+    """A directory that cannot be used as it is; the message says what to do."""
+
+
+class DamagedError(StoreError):
+    """A file that is not what its manifest says."""
+
+
+class Store:
+    """A directory of results."""
+
+    def __init__(self, root: Path | str, *, create: bool = True) -> None:
+        self.root = Path(root)
+        try:
+            if create:
+                self.root.mkdir(parents=True, exist_ok=True)
+            self._check_format(create)
+        except OSError as error:
+            raise _clear(error, self.root) from None
+
+    def _check_format(self, create: bool) -> None:
+        marker = self.root / _MARKER
+        if marker.exists():
+            found = _json(marker).get("format")
+            if found != FORMAT:
+                raise StoreError(
+                    f"{str(self.root)!r} was made by another version of maxmean (format {found}, this one writes {FORMAT}): "
+                    "choose another directory with --out"
+                )
+        elif not create:
+            raise StoreError(
+                f"there are no results in {str(self.root)!r}: make some with 'maxmean reproduce --out DIR'"
+            )
+        elif any(not path.name.startswith(PREFIX) for path in self.root.iterdir()):
+            raise StoreError(f"{str(self.root)!r} holds other files: choose an empty or a new directory with --out")
+        else:
+            self._write(marker, {"format": FORMAT, "maxmean": __version__})
+        if create:
+            for folder in (self.root, *(path for path in self.root.iterdir() if path.is_dir())):
+                sweep(folder)
+
+    def has(self, shard: Shard) -> bool:
+        """Whether the shard is there and undamaged; raises :class:`DamagedError` if it is there and damaged."""
+        if not self._path(shard, "json").exists():
+            return False
+        self._verified(shard)
+        return True
+
+    def write(self, shard: Shard, table: bytes, seconds: float) -> None:
+        """Keep a shard's table."""
+        manifest = {
+            **asdict(shard),
+            "sha256": hashlib.sha256(table).hexdigest(),
+            "seconds": round(seconds, 3),
+            "versions": software(),
+        }
+        try:
+            self._path(shard, "parquet").parent.mkdir(exist_ok=True)
+            write_whole(self._path(shard, "parquet"), table)
+            self._write(self._path(shard, "json"), manifest)
+        except OSError as error:
+            raise _clear(error, self.root) from None
+
+    def read(self, shard: Shard) -> tuple[pd.DataFrame, dict[str, Any]]:
+        """A shard's table and manifest."""
+        import pyarrow.parquet
+
+        table, manifest = self._verified(shard)
+        return pyarrow.parquet.read_table(io.BytesIO(table)).to_pandas(), manifest
+
+    def remove(self, shard: Shard) -> None:
+        """Forget a shard. The manifest goes first: without it the table does not count."""
+        for kind in ("json", "parquet"):
+            self._path(shard, kind).unlink(missing_ok=True)
+
+    def write_plan(self, experiment: str, scale: str, shards: Sequence[Shard]) -> None:
+        """Note which shards make up an experiment at a scale."""
+        plan = {"scale": scale, "seed": shards[0].seed, "shards": [asdict(shard) for shard in shards]}
+        try:
+            (self.root / experiment).mkdir(exist_ok=True)
+            self._write(self.root / experiment / f"{scale}.plan.json", plan)
+        except OSError as error:
+            raise _clear(error, self.root) from None
+
+    def read_plan(self, experiment: str, scale: str) -> list[Shard]:
+        """The shards of an experiment at a scale; none if it was never run here."""
+        path = self.root / experiment / f"{scale}.plan.json"
+        return [Shard(**shard) for shard in _json(path)["shards"]] if path.exists() else []
+
+    def _path(self, shard: Shard, kind: str) -> Path:
+        return self.root / shard.experiment / f"{shard.key}.{kind}"
+
+    def _verified(self, shard: Shard) -> tuple[bytes, dict[str, Any]]:
+        path = self._path(shard, "parquet")
+        manifest = _json(self._path(shard, "json"))
+        try:
+            table = path.read_bytes()
+        except FileNotFoundError:
+            raise DamagedError(f"{str(path)!r} is missing beside its manifest") from None
+        if hashlib.sha256(table).hexdigest() != manifest.get("sha256"):
+            raise DamagedError(f"{str(path)!r} is damaged: its checksum is not the one in its manifest")
+        return table, manifest
+
+    @staticmethod
+    def _write(path: Path, content: dict[str, Any]) -> None:
+        write_whole(path, (json.dumps(content, indent=1, sort_keys=True) + "\n").encode())
+
+
+def as_parquet(table: pd.DataFrame) -> bytes:
+    """A table as the bytes of a Parquet file; the same table gives the same bytes."""
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    buffer = io.BytesIO()
+    plain = pa.Table.from_pandas(table, preserve_index=False).replace_schema_metadata(None)
+    pyarrow.parquet.write_table(plain, buffer, compression="zstd")
+    return buffer.getvalue()
+
+
+def software() -> dict[str, str]:
+    """The versions that a result may depend on."""
+    names = ("numpy", "scipy", "pandas", "pyarrow")
+    return {"maxmean": __version__, "python": platform.python_version(), **{name: version(name) for name in names}}
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text())
+    except (ValueError, OSError) as error:
+        raise DamagedError(f"{str(path)!r} is damaged: {error}") from None
+    if not isinstance(content, dict):
+        raise DamagedError(f"{str(path)!r} is damaged: it holds no JSON object")
+    return content
+
+
+def _clear(error: OSError, root: Path) -> StoreError:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return StoreError(
+            f"the disk of {str(root)!r} is full; what is finished is kept: make room and run the same command"
+        )
+    return StoreError(f"cannot use {str(error.filename or root)!r}: {os.strerror(error.errno or 0)}")

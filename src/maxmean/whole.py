@@ -1,0 +1,43 @@
+"""Files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from pathlib import Path
+
+PREFIX = ".maxmean-"
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write ``data`` beside ``path``, flush it to the disk, and move it there in one step.
+
+    Whoever opens ``path`` sees the old file or the new one. Another process that writes the same path does no harm.
+    """
+    beside = path.parent / f"{PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
+    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def sweep(folder: Path, age: float = 3600.0) -> None:
+    """Remove what killed processes left half-written in ``folder`` more than ``age`` seconds ago."""
+    for left in folder.glob(f"{PREFIX}*"):
+        try:
+            if time.time() - left.stat().st_mtime > age:
+                left.unlink()
+        except OSError:  # another process was quicker, or it is not ours to remove
+            continue

@@ -1,0 +1,87 @@
+"""Facts about verdicts: intervals decide, noise cannot."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from maxmean.lab.claims import Finding, Measured, Verdict, judge, markdown
+from maxmean.lab.engines import Inline
+from maxmean.lab.experiment import Results
+from maxmean.lab.experiments import EXPERIMENTS
+from maxmean.lab.progress import Silent
+from maxmean.lab.run import load_best, reproduce
+from maxmean.lab.store import Store
+from toys import Settings, Toy
+
+
+def finding(*ends: tuple[float, float]) -> Finding:
+    return Finding({f"margin {k}": Measured((low + high) / 2, low, high) for k, (low, high) in enumerate(ends)})
+
+
+@pytest.mark.parametrize(
+    ("ends", "judgement"),
+    [
+        ([(0.1, 0.2), (1.0, 1.0)], "holds"),
+        ([(0.1, 0.2), (-0.1, 0.3)], "undecided"),
+        ([(0.1, 0.2), (-0.3, -0.1)], "fails"),
+        ([(-0.1, 0.3), (-0.3, -0.1)], "fails"),
+        ([(0.0, 0.0)], "undecided"),
+        ([(-math.inf, math.inf)], "undecided"),
+    ],
+)
+def test_the_intervals_decide(ends: list[tuple[float, float]], judgement: str) -> None:
+    assert finding(*ends).judgement == judgement
+
+
+def test_the_interval_of_runs_is_students() -> None:
+    values = np.random.default_rng(0).normal(size=12)
+    expected = stats.t.interval(0.95, 11, loc=values.mean(), scale=stats.sem(values))
+    found = Measured.mean(values)
+    np.testing.assert_allclose((found.low, found.high), expected, rtol=1e-12)
+    assert math.isinf(Measured.mean([1.0]).high)
+
+
+def test_noise_around_zero_is_undecided_and_a_clear_effect_is_not(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """False verdicts on a true zero happen in 5% of runs: at most 12 of 100 (binomial tail 0.2%)."""
+    decided = 0
+    for seed in range(100):
+        values = np.random.default_rng([5, seed]).normal(size=30)
+        decided += Finding({"zero": Measured.mean(values)}).judgement != "undecided"
+        assert Finding({"clear": Measured.mean(values + 3)}).judgement == "holds"
+        assert Finding({"clear": Measured.mean(values - 3)}).judgement == "fails"
+    assert decided <= 12
+
+
+def test_a_verdict_is_plain_data() -> None:
+    verdict = Verdict("S1", "x", "2", "holds", {"a": Measured(1.0, -math.inf, 2.0)}, "paper", "gaussian")
+    plain = json.loads(json.dumps(verdict.to_dict(), allow_nan=False))
+    assert plain["measured"] == {"a": {"value": 1.0, "low": None, "high": 2.0}}
+    assert {"id", "verdict", "measured", "scale", "experiment"} <= set(plain)
+
+
+def test_markdown_has_every_claim_and_number() -> None:
+    verdict = Verdict("S1", "a | b", "2", "fails", {"|x|": Measured.exact(0.25)}, "paper", "gaussian", "A note.")
+    text = markdown([verdict])
+    assert "| S1 |" in text
+    assert "A note." in text
+    assert r"\|x\| | 0.25 |" in text
+
+
+def test_claims_are_judged_from_the_store(tmp_path_factory: pytest.TempPathFactory) -> None:
+    store, toy = Store(tmp_path_factory.mktemp("store") / "out"), Toy(Settings(shards=4, draws=400))
+    reproduce([toy], "quick", store, Inline(), 0, Silent())
+    results = load_best(store, toy)
+    assert isinstance(results, Results)
+    (verdict,) = judge(toy, results)
+    expected = stats.t.interval(0.95, 1599, loc=results.table["value"].mean(), scale=stats.sem(results.table["value"]))
+    np.testing.assert_allclose(verdict.measured["margin: mean"].low, expected[0], rtol=1e-9)
+
+
+def test_every_claim_of_the_statistics_and_the_ads_is_spoken_to_once() -> None:
+    ids = [claim.id for experiment in EXPERIMENTS.values() for claim in experiment.claims]
+    assert ids == [*(f"S{k}" for k in range(1, 14)), "A1", "A2", "A3"]

@@ -1,0 +1,115 @@
+"""Facts about the experiments themselves: they agree with independent theory, and with themselves at another scale."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from maxmean.lab.claims import judge
+from maxmean.lab.experiment import Experiment
+from maxmean.lab.experiments import EXPERIMENTS, find_experiments
+from maxmean.lab.experiments.ads import ESTIMATORS as AD_ESTIMATORS
+from maxmean.lab.experiments.simulation import Curves
+from maxmean.lab.run import SHIPPED, load, verdicts
+from maxmean.lab.store import Store
+from maxmean.mev import theory
+from maxmean.mev.data import DataError
+
+ALL = list(EXPERIMENTS.values())
+
+
+@pytest.fixture(scope="module")
+def shipped() -> Store:
+    return Store(SHIPPED, create=False)
+
+
+@pytest.mark.parametrize("experiment", ALL, ids=lambda e: e.name)
+@pytest.mark.parametrize("scale", ["quick", "paper"])
+def test_shards_are_plain_distinct_and_repeatable(experiment: Experiment[Any], scale: str) -> None:
+    shards = experiment.shards(scale, 0)
+    keys = [shard.key for shard in shards]
+    assert len(set(keys)) == len(keys)
+    assert keys == [shard.key for shard in experiment.shards(scale, 0)]
+    assert not set(keys) & {shard.key for shard in experiment.shards(scale, 1)}
+    for shard in shards:
+        json.dumps(shard.part, allow_nan=False)
+
+
+@pytest.mark.parametrize("experiment", ALL, ids=lambda e: e.name)
+def test_shipped_results_are_complete_undamaged_and_of_the_present_settings(
+    experiment: Experiment[Any], shipped: Store
+) -> None:
+    results = load(shipped, experiment, "paper")
+    assert results is not None
+    assert results.missing == 0
+    assert results.settings == experiment.settings("paper")
+    assert shipped.read_plan(experiment.name, "paper") == experiment.shards("paper", results.seed)
+
+
+def test_no_shipped_claim_is_undecided_for_want_of_data(shipped: Store) -> None:
+    for verdict in verdicts(shipped):
+        assert verdict.scale == "paper"
+        assert verdict.measured, verdict.id
+
+
+@pytest.mark.parametrize(("name", "method"), [("me", "me"), ("cve", "cve"), ("te(0.1)", "te"), ("ke", "ke")])
+def test_without_dependence_the_simulation_is_the_exact_theory(shipped: Store, name: str, method: str) -> None:
+    """Bias at rho = 0 within 5 standard errors, plus 0.01 for variances being estimated and not known."""
+    results = load(shipped, EXPERIMENTS["autocorrelation"], "paper")
+    assert results is not None
+    found = Curves(results)(0.0, name, "bias")
+    exact = theory.gaussian_pair(method, mu=(np.array(results.settings.gaps), 0.0)).bias
+    error = found.std(axis=0, ddof=1) / np.sqrt(len(found))
+    assert np.all(np.abs(found.mean(axis=0) - exact) < 5 * error + 0.01)
+
+
+@pytest.mark.parametrize("rho", [0.25, 0.5, 0.75])
+@pytest.mark.parametrize("name", ["me", "cve", "te", "ke", "te*", "ke*"])
+def test_with_correlation_the_simulation_is_the_exact_theory(shipped: Store, name: str, rho: float) -> None:
+    results = load(shipped, EXPERIMENTS["correlation"], "paper")
+    assert results is not None
+    found = Curves(results)(rho, name, "bias")
+    exact = theory.gaussian_pair(name, mu=(np.array(results.settings.gaps), 0.0), correlation=rho).bias
+    error = found.std(axis=0, ddof=1) / np.sqrt(len(found))
+    assert np.all(np.abs(found.mean(axis=0) - exact) < 5 * error + 0.012)
+
+
+def test_ads_average_what_they_say(shipped: Store) -> None:
+    results = load(shipped, EXPERIMENTS["ads"], "paper")
+    assert results is not None
+    settings = results.settings
+    blocks = results.table.groupby(["problem", "estimator"]).size()
+    assert set(blocks) == {settings.runs // settings.runs_a_block}
+    assert len(blocks) == 7 * len(AD_ESTIMATORS)
+    assert (results.table["squared"] >= results.table["error"] ** 2 - 1e-18).all()
+
+
+def test_a_part_of_a_study_computed_afresh_is_the_shipped_one(shipped: Store) -> None:
+    """The promise of same seed, same numbers, kept against the shipped tables (to rounding: versions may differ)."""
+    experiment = EXPERIMENTS["gaussian"]
+    for shard in experiment.shards("paper", 0):
+        if shard.part.get("estimator") in ("cve", "ke(beta)") or shard.part["what"] == "random data sets":
+            table, _ = shipped.read(shard)
+            fresh = experiment.compute(experiment.settings("paper"), shard.part, shard.rng())
+            for column in fresh.select_dtypes("number"):
+                np.testing.assert_allclose(fresh[column], table[column], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("experiment", ALL, ids=lambda e: e.name)
+def test_figures_are_drawn_from_the_results(experiment: Experiment[Any], shipped: Store) -> None:
+    results = load(shipped, experiment, "paper")
+    assert results is not None
+    for figure in experiment.figures(results).values():
+        assert figure.axes
+        assert all(ax.has_data() for ax in figure.axes)
+    assert len(judge(experiment, results)) == len(experiment.claims)
+
+
+def test_an_unknown_experiment_is_answered_with_the_nearest() -> None:
+    with pytest.raises(DataError, match="unknown experiment 'gausian'; did you mean 'gaussian'"):
+        find_experiments(["gausian"])
+    assert find_experiments([]) == ALL
+    assert [e.name for e in find_experiments(["ads", "ads", "gaussian"])] == ["ads", "gaussian"]

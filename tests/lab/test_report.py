@@ -1,0 +1,122 @@
+"""Facts about the report: one page that needs nothing else, with everything in it and nothing interpreted."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from maxmean.lab.claims import Measured, Verdict
+from maxmean.lab.experiments import EXPERIMENTS
+from maxmean.lab.figures import canvas, inline_svg, line, save
+from maxmean.lab.report import _claims_table, write_report
+from maxmean.lab.run import SHIPPED, verdicts
+from maxmean.lab.store import Store, StoreError
+
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_report(Store(SHIPPED, create=False), tmp_path_factory.mktemp("report"))
+
+
+class Tags(HTMLParser):
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+
+def test_the_page_has_every_experiment_claim_and_figure(page: Path) -> None:
+    text = page.read_text()
+    for experiment in EXPERIMENTS.values():
+        assert f'id="{experiment.name}"' in text
+        assert f"maxmean reproduce {experiment.name} --scale paper --seed 0" in text
+    for verdict in verdicts(Store(SHIPPED, create=False)):
+        assert f"<b>{verdict.id}</b>" in text
+    assert text.count("<svg") == text.count("<figure>") >= 8
+    for kind in ("pdf", "png"):
+        assert len(list(page.parent.glob(f"figures/*.{kind}"))) == text.count("<figure>")
+
+
+def test_nothing_is_fetched_and_every_link_exists(page: Path) -> None:
+    for tag, attributes in Tags(page.read_text()).found:
+        for name in ("src", "href", "xlink:href"):
+            target = attributes.get(name)
+            if target is None or target.startswith(("#", "data:")):
+                continue
+            assert tag == "a", (tag, target)
+            assert (page.parent / target).is_file(), target
+    assert "@import" not in page.read_text()
+    assert not re.search(r"url\((?!#)", page.read_text())
+
+
+def test_names_are_shown_and_never_interpreted() -> None:
+    nasty = '<script>alert("x")</script>'
+    table = _claims_table([Verdict("S1", nasty, "2", "holds", {nasty: Measured.exact(1)}, "paper", "x", nasty)])
+    assert "<script>" not in table
+    assert table.count("&lt;script&gt;") == 3
+    figure, axes = canvas(1, 1)
+    line(axes[0, 0], [0, 1], [0, 1], "$x^2$ <b>&")
+    axes[0, 0].legend()
+    text = inline_svg(figure, "salt")
+    assert "$x^2$ &lt;b&gt;&amp;" in text
+
+
+def test_ink_follows_the_page_and_figures_repeat_to_the_byte() -> None:
+    def draw() -> bytes:
+        figure, axes = canvas(1, 2)
+        line(axes[0, 0], [0, 1], [0, 1], "me")
+        return save(figure, "svg", "salt") + inline_svg(figure, "salt").encode()
+
+    assert draw() == draw()
+    figure, _ = canvas(1, 1)
+    text = inline_svg(figure, "salt")
+    assert "currentColor" in text
+    assert "#000000" not in text
+
+
+def test_identifiers_of_figures_do_not_collide(page: Path) -> None:
+    ids = re.findall(r'<(?:clipPath|path|g|use)[^>]* id="([^"]+)"', page.read_text())
+    clips = [name for name in ids if re.fullmatch(r"[pm][0-9a-f]{8,}", name)]
+    assert len(clips) == len(set(clips))
+
+
+def test_an_empty_store_has_no_report(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="no experiment is complete"):
+        write_report(Store(tmp_path / "out"), tmp_path / "report")
+
+
+def browse(page: Path, folder: Path, extra: Sequence[str]) -> tuple[str, str]:
+    """Open a page in a headless browser; returns the page as built and what the browser logged."""
+    assert BROWSER is not None
+    command = [
+        *(BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+        *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+        *(f"--user-data-dir={folder / 'profile'}", f"--log-net-log={folder / 'net.json'}", "--enable-logging=stderr"),
+        *extra,
+        page.resolve().as_uri(),
+    ]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    return run.stdout, run.stderr
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine; continuous integration installs one")
+def test_a_real_browser_opens_it_without_errors_and_without_a_network(page: Path, tmp_path: Path) -> None:
+    built, log = browse(page, tmp_path, ["--dump-dom"])
+    assert built.count("<svg") == page.read_text().count("<svg")
+    assert "CONSOLE" not in log
+    events = (tmp_path / "net.json").read_text()
+    asked = set(re.findall(r'"url":"([^"]+)"', events))
+    assert {url for url in asked if url.startswith(("http:", "https:", "ws"))} == set()
+    assert json.loads(events)["constants"]

@@ -1,0 +1,46 @@
+"""Facts about files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from maxmean.whole import write_whole
+
+
+def test_a_written_file_is_all_there_is(tmp_path: Path) -> None:
+    target = tmp_path / ("n" * 250 + ".svg")  # as long as a name may be
+    write_whole(target, b"all of it")
+    assert target.read_bytes() == b"all of it"
+    assert os.listdir(tmp_path) == [target.name]
+
+
+def test_a_whole_file_replaces_the_old_one_and_obeys_the_umask(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("old")
+    before = os.umask(0o027)
+    try:
+        write_whole(path, b"new")
+    finally:
+        os.umask(before)
+    assert path.read_bytes() == b"new"
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.parametrize("failure", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+def test_a_failing_write_leaves_what_was_there(
+    failure: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "old.png"
+    target.write_bytes(b"old")
+
+    def fail(handle: int) -> None:
+        raise failure
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(type(failure)):
+        write_whole(target, b"new")
+    assert target.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["old.png"]

@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow benchmark lint format clean
+.PHONY: help demo test test-slow benchmark results lint format clean
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 14
@@ -21,12 +21,11 @@ $(VENV)/core: pyproject.toml constraints.txt
 # torch is named with its version on its own: a range would fetch the newest build with its CUDA packages.
 $(VENV)/full: $(VENV)/core
 	$(PIP) install --constraint constraints.txt torch==2.13.0
-	$(PIP) install --constraint constraints.txt --editable '.[test,jax,torch]'
+	$(PIP) install --constraint constraints.txt --editable '.[test,jax,ray,torch]'
 	@touch $@
 
-demo: $(VENV)/core  ## estimate the best of ten simulated ads: a table and a picture
-	@mkdir -p out
-	$(BIN)/maxmean estimate src/maxmean/data/ads.csv --plot out/ads.png
+demo: $(VENV)/core  ## reproduce the paper's experiments at the quick scale; ends with the path of the report
+	$(BIN)/maxmean reproduce --scale quick --out out/quick
 
 lint: $(VENV)/full  ## style and types
 	$(BIN)/ruff check .
@@ -41,6 +40,13 @@ test-slow: $(VENV)/full  ## the longer checks
 
 benchmark: $(VENV)/full  ## speed, as ratios against peers measured in the same run
 	$(BIN)/python benchmarks/mev.py
+
+results: $(VENV)/full  ## compute the shipped results anew, at the paper's scale, and the verdicts in the documentation
+	$(BIN)/maxmean reproduce --scale paper --out out/paper
+	rm -rf src/maxmean/results
+	mkdir src/maxmean/results
+	cp -r out/paper/*.json $(foreach name,$(shell $(BIN)/maxmean list --names),out/paper/$(name)) src/maxmean/results/
+	$(BIN)/python docs/write_verdicts.py
 
 format: $(VENV)/full  ## mend the style
 	$(BIN)/ruff check --fix .

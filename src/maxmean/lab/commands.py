@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from .store import Store
 
 DEFAULT_OUT = "maxmean-results"
 
@@ -80,17 +83,22 @@ def reproduce(
         raise typer.Exit(1)
     page = write_report(store, store.root / "report")
     if not quiet:
-        _print_verdicts(store, console)
+        _print_verdicts(store)
         print(f"Report: {page}")
 
 
-def list_experiments() -> None:
+def list_experiments(
+    names: Annotated[bool, typer.Option("--names", help="Print the names alone, one a line.")] = False,
+) -> None:
     """List the experiments, with the section of the paper and the claims they speak to."""
     from rich.console import Console
     from rich.table import Table
 
     from .experiments import EXPERIMENTS
 
+    if names:
+        print("\n".join(EXPERIMENTS))
+        return
     table = Table("name", "what", "section", "claims", "shards (quick, paper)", box=None, header_style="bold")
     for experiment in EXPERIMENTS.values():
         ids = " ".join(claim.id for claim in experiment.claims)
@@ -105,8 +113,6 @@ def claims(
     as_markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown with every number.")] = False,
 ) -> None:
     """Check the paper's claims against stored results: holds, fails or undecided, with the numbers behind it."""
-    from rich.console import Console
-
     from .claims import markdown
     from .run import verdicts
 
@@ -116,7 +122,7 @@ def claims(
     elif as_markdown:
         print(markdown(verdicts(store)), end="")
     else:
-        _print_verdicts(store, Console())
+        _print_verdicts(store)
 
 
 def report(
@@ -133,14 +139,14 @@ def report(
     print(f"Report: {write_report(_store(out), folder)}")
 
 
-def _store(out: str | None):  # type: ignore[no-untyped-def]
+def _store(out: str | None) -> Store:
     from .run import SHIPPED
     from .store import Store
 
     return Store(out if out is not None else SHIPPED, create=False)
 
 
-def _print_verdicts(store, console) -> None:  # type: ignore[no-untyped-def]
+def _print_verdicts(store: Store) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text

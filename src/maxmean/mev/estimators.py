@@ -191,11 +191,15 @@ def best_probabilities(means: Array, variances: Array, *, draws: int | None = No
         if draws < 1:
             raise ValueError(f"draws must be at least 1, not {draws}")
         return _drawn_probabilities(xp, means, variances, draws, rng)
-    if xp is np and means.size > _BLOCK:
-        return _in_blocks(means, variances)
-    if xp.__name__ == "jax.numpy":
-        return _compiled_probabilities()(means, variances)
-    return _integrated_probabilities(xp, means, variances)
+    if xp is np:
+        weights = _by_rows(means, variances)
+    elif xp.__name__ == "jax.numpy":
+        weights = _compiled_probabilities()(means, variances)
+    else:
+        weights = _integrated_probabilities(xp, means, variances)
+    ties = xp.astype(means == xp.max(means, axis=-1, keepdims=True), means.dtype)
+    certain = xp.max(variances, axis=-1, keepdims=True) == 0
+    return xp.where(certain, ties / xp.sum(ties, axis=-1, keepdims=True), weights)
 
 
 @cache
@@ -217,25 +221,53 @@ _BREAKS = (-_REACH, -5.0, -2.5, 0.0, 2.5, 5.0, _REACH)
 _NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(12)
 _FAR = 100.0  # widest standard errors below the best where an option may be put if it lies lower still
 _NARROWEST = 1e-15  # widest standard errors: a certain option is one as narrow as this
+_ALIKE = 0.2  # widest standard errors: options no narrower than this share equal panels
 _BLOCK = 2_000  # means integrated at once: bounds the memory of a large batch
 
 
 def _integrated_probabilities(xp: Array, means: Array, variances: Array) -> Array:
-    """Gauss-Legendre between the break points of *all* options, so that a narrow density among wide ones is resolved.
+    gaps, errors = _standardised(xp, means, variances)
+    return _weights(xp, gaps, errors, *_panels(xp, gaps, errors))
 
-    The integrand is f_i/F_i times the product of all F_j; it vanishes below the highest of the lower reaches.
+
+def _by_rows(means: np.ndarray, variances: np.ndarray) -> np.ndarray:
+    """The same for NumPy: a block of rows at a time, those whose options are about as wide with cheaper panels."""
+    options = means.shape[-1]
+    gaps, errors = _standardised(np, means.reshape(-1, options), variances.reshape(-1, options))
+    alike = errors.min(axis=-1, initial=1.0) > _ALIKE
+    weights = np.empty_like(gaps)
+    for group, panels in ((alike, _uniform_panels), (~alike, partial(_panels, np))):
+        rows = np.flatnonzero(group)
+        step = max(1, _BLOCK // max(options, 1))
+        for block in (rows[i : i + step] for i in range(0, len(rows), step)):
+            weights[block] = _weights(np, gaps[block], errors[block], *panels(gaps[block], errors[block]))
+    return weights.reshape(means.shape)
+
+
+def _standardised(xp: Array, means: Array, variances: Array) -> tuple[Array, Array]:
+    """Means relative to the best and standard errors, both in units of the widest standard error.
+
+    Certain options become very narrow ones. An option that ends below where another begins never wins: it is put far below,
+    as wide as the widest, where it costs nothing. The inner `where`s keep derivatives finite where the outer ones discard them.
     """
     widest = xp.max(variances, axis=-1, keepdims=True)
     certain = widest == 0
-    # All in units of the widest standard error. The inner `where`s keep derivatives finite where the outer ones discard them.
     unit = xp.sqrt(xp.where(certain, 1.0, widest))
     narrow = variances <= _NARROWEST**2 * widest
     errors = xp.where(narrow, _NARROWEST, xp.sqrt(xp.where(narrow, 1.0, variances)) / unit)
     gaps = means - xp.max(means, axis=-1, keepdims=True)
     far = gaps < -_FAR * unit
-    gaps = xp.where(far, -_FAR, xp.where(far, 0.0, gaps) / unit)
-    centres, start, half = _panels(xp, gaps, errors)
-    nodes, node_weights = (constant(values, means) for values in (_NODES, _NODE_WEIGHTS))
+    scaled = xp.where(far, 0.0, gaps) / unit
+    hopeless = far | (
+        scaled + _REACH * errors < xp.max(xp.where(far, -xp.inf, scaled - _REACH * errors), axis=-1, keepdims=True)
+    )
+    hopeless = hopeless | (certain & (gaps < 0))
+    return xp.where(hopeless, -_FAR, scaled), xp.where(hopeless, 1.0, errors)
+
+
+def _weights(xp: Array, gaps: Array, errors: Array, centres: Array, start: Array, half: Array) -> Array:
+    """Gauss-Legendre on the panels. The integrand is f_i/F_i times the product of all F_j."""
+    nodes, node_weights = (constant(values, gaps) for values in (_NODES, _NODE_WEIGHTS))
     offsets = (start[..., None] + half[..., None] * (1 + nodes))[..., None]  # (..., panels, nodes, 1)
     measure = (half[..., None] * node_weights)[..., None]
     z = ((centres[..., None] - gaps[..., None, :])[..., None, :] + offsets) / errors[..., None, None, :]
@@ -243,9 +275,19 @@ def _integrated_probabilities(xp: Array, means: Array, variances: Array) -> Arra
     log_density = -0.5 * z * z - xp.log(errors * math.sqrt(2 * math.pi))[..., None, None, :]
     integrand = xp.exp(log_density - log_cdf + xp.sum(log_cdf, axis=-1, keepdims=True))
     weights = xp.sum(measure * integrand, axis=(-3, -2))
-    weights = weights / xp.sum(weights, axis=-1, keepdims=True)
-    best = xp.astype(gaps == 0, means.dtype)
-    return xp.where(certain, best / xp.sum(best, axis=-1, keepdims=True), weights)
+    return weights / xp.sum(weights, axis=-1, keepdims=True)
+
+
+def _uniform_panels(gaps: np.ndarray, errors: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Panels of equal width, in the form of :func:`_panels`. Where all densities are about as wide these are enough.
+
+    Many options then cost a few panels and not a few for each of them.
+    """
+    low = (gaps - _REACH * errors).max(axis=-1, keepdims=True)
+    high = (gaps + _REACH * errors).max(axis=-1, keepdims=True)
+    panels = math.ceil((high - low).max() / (1.5 * errors.min()))
+    half = np.broadcast_to((high - low) / (2 * panels), (*low.shape[:-1], panels))
+    return np.zeros_like(half), low + 2 * half * np.arange(panels), half
 
 
 def _panels(xp: Array, gaps: Array, errors: Array) -> tuple[Array, Array, Array]:
@@ -286,14 +328,3 @@ def _panels(xp: Array, gaps: Array, errors: Array) -> tuple[Array, Array, Array]
     centre = of(gaps, anchor)
     start, stop = (base[..., :-1] - centre) + offset[..., :-1], (base[..., 1:] - centre) + offset[..., 1:]
     return centre, start, (stop - start) / 2
-
-
-def _in_blocks(means: np.ndarray, variances: np.ndarray) -> np.ndarray:
-    options = means.shape[-1]
-    rows, row_variances = means.reshape(-1, options), variances.reshape(-1, options)
-    step = max(1, _BLOCK // options)
-    blocks = [
-        _integrated_probabilities(np, rows[i : i + step], row_variances[i : i + step])
-        for i in range(0, len(rows), step)
-    ]
-    return np.concatenate(blocks).reshape(means.shape)

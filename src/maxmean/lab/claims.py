@@ -135,10 +135,14 @@ def judge(experiment: Experiment[Any], results: Results[Any] | None) -> list[Ver
 def markdown(verdicts: Sequence[Verdict]) -> str:
     """Verdicts as a Markdown table with one section a claim, for the documentation."""
     lines = ["| claim | statement | verdict | scale | experiment |", "|---|---|---|---|---|"]
-    lines += [f"| {v.id} | {v.statement} | **{v.verdict}** | {v.scale} | `{v.experiment}` |" for v in verdicts]
+    lines += [f"| {v.id} | {_cell(v.statement)} | **{v.verdict}** | {v.scale} | `{v.experiment}` |" for v in verdicts]
     for v in verdicts:
         lines += ["", f"### {v.id}: {v.verdict}", "", f"{v.statement} (section {v.where}).", ""]
         lines += [v.note, ""] if v.note else []
         lines += ["| measured | value [95% interval] |", "|---|---|"]
-        lines += [f"| {name.replace('|', chr(92) + '|')} | {number} |" for name, number in v.measured.items()]
+        lines += [f"| {_cell(name)} | {number} |" for name, number in v.measured.items()]
     return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")

@@ -12,22 +12,27 @@ if TYPE_CHECKING:
 INK = "#000000"
 """Text and axes; a page replaces it by its own text colour."""
 
-COLOURS = {
+_COLOURS = {
+    "te(0.05)": "#86cfae",
+    "te(0.15)": "#1f7a53",
+    "te(0.2)": "#155c3e",
+    "te": "#2f9e6e",
+    "ke(epanechnikov": "#e07b39",
+    "ke(beta": "#c9a227",
+    "ke": "#3b82c4",
     "me": "#d1495b",
-    "de": "#8a8f98",
+    "cve, consecutive": "#b0894f",
     "cve": "#8a8f98",
     "we": "#9467bd",
-    "ke": "#3b82c4",
-    "te": "#2f9e6e",
 }
-_SHADES = {"te(0.05)": "#7cc8a4", "te(0.1)": "#2f9e6e", "te(0.15)": "#1f7a53", "te(0.2)": "#17603f"}
-_OTHERS = ("#e07b39", "#c9a227", "#1d9aa8", "#b5637c", "#6b7f3a")
+"""By how a label begins; the first that fits. Mid-tones, which light and dark pages both carry."""
+_OTHERS = ("#3b82c4", "#e07b39")
 
 
 def colour_of(label: str, position: int = 0) -> str:
-    """The colour of an estimator, the same in every figure."""
-    plain = label.replace("*", "")
-    return _SHADES.get(plain) or COLOURS.get(plain) or _OTHERS[position % len(_OTHERS)]
+    """The colour of an estimator, the same in every figure; other things take theirs by position."""
+    found = (colour for start, colour in _COLOURS.items() if label.startswith(start))
+    return next(found, _OTHERS[position % len(_OTHERS)])
 
 
 def canvas(rows: int, columns: int, *, width: float = 9.0, height: float = 2.6, **options: Any) -> tuple[Figure, Any]:
@@ -47,10 +52,8 @@ def canvas(rows: int, columns: int, *, width: float = 9.0, height: float = 2.6, 
 
 _STYLE: dict[Any, Any] = {
     "font.size": 9,
-    "axes.titlesize": 9.5,
     "axes.spines.top": False,
     "axes.spines.right": False,
-    "axes.titlelocation": "left",
     "figure.facecolor": "none",
     "text.parse_math": False,
     "text.color": INK,
@@ -59,6 +62,13 @@ _STYLE: dict[Any, Any] = {
     "xtick.color": INK,
     "ytick.color": INK,
 }
+
+
+def caption(axes: Axes, title: str, below: str = "") -> None:
+    """A panel's title, flush left, and what its horizontal axis shows."""
+    axes.set_title(title, loc="left", fontsize=9.5)
+    if below:
+        axes.set_xlabel(below)
 
 
 def legend_below(figure: Figure, axes: Axes, columns: int = 6) -> None:
@@ -77,9 +87,9 @@ def line(
     low: Any = None,
     high: Any = None,
 ) -> None:
-    """A labelled curve in the colour of its estimator, with its band where there is one; starred ones are dashed."""
+    """A labelled curve in the colour of its estimator, with its band where there is one; what would hide another is dashed."""
     colour = colour_of(label, position)
-    axes.plot(x, y, color=colour, lw=1.5, ls="--" if label.endswith("*") else "-", label=label)
+    axes.plot(x, y, color=colour, lw=1.5, ls="--" if "*" in label or "beta 1" in label else "-", label=label)
     if low is not None:
         axes.fill_between(x, low, high, color=colour, alpha=0.2, lw=0)
 

@@ -96,6 +96,7 @@ def _page(sections: Sequence[str], verdicts: Sequence[Verdict]) -> str:
     return f"""<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
 <title>maxmean: the paper's experiments, reproduced</title>
 <link rel="icon" href="data:,">
 <style>{style}</style></head>

@@ -10,7 +10,7 @@ import numpy as np
 from ...mev.processes import correlated_pair
 from ..claims import Claim, Finding, Measured
 from ..experiment import Experiment, Results
-from ..figures import canvas
+from ..figures import canvas, caption
 from .simulation import QUICK, Curves, Draw, Settings, curves, parts, study
 
 if TYPE_CHECKING:
@@ -58,8 +58,7 @@ def _draw_pairs(results: Results[Settings]) -> Figure:
     figure, axes = canvas(1, len(results.settings.rhos), sharex=True, sharey=True, width=10, height=2.7)
     for ax, (rho, rows) in zip(axes.flat, table.groupby("rho"), strict=True):
         ax.scatter(rows["x"], rows["y"], s=5, color="#3b82c4", alpha=0.7, lw=0)
-        ax.set_title(f"rho = {rho:g}")
-        ax.set_xlabel("X1")
+        caption(ax, f"rho = {rho:g}", "X1")
     axes[0, 0].set_ylabel("X2")
     return figure
 

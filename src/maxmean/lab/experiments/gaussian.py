@@ -12,7 +12,7 @@ import numpy as np
 from ...mev import Beta, Epanechnikov, Gaussian, Kernel, maximum_estimate, t_estimate, theory
 from ..claims import Claim, Finding, Measured
 from ..experiment import Experiment, Results
-from ..figures import canvas, legend_below, line
+from ..figures import canvas, caption, legend_below, line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,8 +88,7 @@ def _curves(table: pd.DataFrame, estimators: Sequence[str]) -> Figure:
         for k, name in enumerate(estimators):
             rows = table[(table["what"] == "curve") & (table["estimator"] == name)]
             line(ax, rows["mu1"], rows[quantity], name, k)
-        ax.set_title(quantity)
-        ax.set_xlabel("mu1 - mu2")
+        caption(ax, quantity, "mu1 - mu2")
     axes[0, 0].axhline(0, color="#8a8f98", lw=0.8)
     legend_below(figure, axes[0, 0])
     return figure

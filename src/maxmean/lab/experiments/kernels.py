@@ -13,7 +13,7 @@ from ...mev import Beta, Epanechnikov, Gaussian, Indicator, Kernel, theory
 from ...mev.tuning import GaussianPairs, tune
 from ..claims import Claim, Finding, Measured
 from ..experiment import Experiment, Results
-from ..figures import canvas, legend_below, line
+from ..figures import canvas, caption, legend_below, line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -102,8 +102,7 @@ def _shapes(results: Results[Settings]) -> Figure:
         shape = rows[rows["what"] == "shape"]
         line(axes[0, 1], shape["x"], shape["y"], label, k)
     for ax, title in zip(axes.flat, ("as in section 4.1", "tuned"), strict=True):
-        ax.set_title(f"kernel / kernel(0), {title}")
-        ax.set_xlabel("T")
+        caption(ax, f"kernel / kernel(0), {title}", "T")
         ax.legend(frameon=False, fontsize=8)
     return figure
 
@@ -114,8 +113,7 @@ def _curves(results: Results[Settings]) -> Figure:
         for k, (label, rows) in enumerate(_labels(results).items()):
             part = rows[rows["what"] == quantity]
             line(ax, part["x"], part["y"], label, k)
-        ax.set_title(quantity)
-        ax.set_xlabel("mu1 - mu2")
+        caption(ax, quantity, "mu1 - mu2")
     legend_below(figure, axes[0, 0])
     return figure
 

@@ -17,7 +17,7 @@ from ...mev.methods import Settings as MethodSettings
 from ...mev.methods import evaluate
 from ..claims import Measured
 from ..experiment import Results
-from ..figures import canvas, legend_below, line
+from ..figures import canvas, caption, legend_below, line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -101,7 +101,7 @@ def curves(results: Results[Settings], estimators: Sequence[str]) -> Figure:
                 found = [Measured.mean(values) for _, values in grouped]
                 low, high = [m.low for m in found], [m.high for m in found]
                 line(ax, list(grouped.groups), [m.value for m in found], name, k, low=low, high=high)
-            ax.set_title(f"{quantity}, rho = {rho:g}")
+            caption(ax, f"{quantity}, rho = {rho:g}")
             if row:
                 ax.set_xlabel("mu1 - mu2")
     legend_below(figure, axes[0, 0], columns=8)

@@ -505,3 +505,15 @@ def test_extremes_of_the_weighted_estimator(kind: Any) -> None:
     ours = kind.call(mev.weighted_estimate, means, variances)
     means = kind.call(lambda m: m, means)
     assert np.all((means.min(axis=-1) <= ours) & (ours <= means.max(axis=-1)))
+
+
+def test_a_large_batch_in_pieces_is_the_same_to_the_bit() -> None:
+    rng = np.random.default_rng(0)
+    means, variances = rng.normal(size=(3, 9000, 5)), rng.gamma(1.0, size=(3, 9000, 5))
+    for kernel in (mev.Gaussian(), mev.Indicator(0.2), mev.Gaussian(np.full((3, 9000, 1), 0.7))):
+        whole = mev.kernel_estimate(means, variances, kernel)
+        assert whole.shape == (3, 9000)
+        some = (
+            mev.Gaussian(kernel.scale[:, :10]) if isinstance(kernel, mev.Gaussian) and np.ndim(kernel.scale) else kernel
+        )
+        np.testing.assert_array_equal(whole[:, :10], mev.kernel_estimate(means[:, :10], variances[:, :10], some))

@@ -194,22 +194,20 @@ def estimate(
     from .mev.data import DataError
     from .mev.estimate import Problem
     from .mev.files import check_figure, stream_table
-    from .mev.inputs import check_options
+    from .mev.inputs import refuse_unusable
     from .mev.layouts import Columns, read_options
     from .mev.methods import Settings, check_method, parse_kernel
 
     notes = Console(stderr=True, quiet=quiet, markup=False, emoji=False, highlight=False, soft_wrap=True)
     methods = [check_method(name.strip()) for entry in method for name in entry.split(",")] if method else None
     settings = Settings(alpha, parse_kernel(kernel), draws, parts)
-    if seed < 0:
-        raise DataError(f"the seed must not be negative, not {seed}")
     if plot is not None:
         check_figure(plot)
     columns = Columns(by, value, successes, trials, mean, se, sd, n, layout)
     with _progress(notes, "reading", 1.0) as reading:
         options = read_options(stream_table(source, reading), columns)
     try:
-        check_options(options)
+        refuse_unusable(options)
     except DataError as error:
         raise DataError(f"{error} (the table was taken for {options.taken_for})") from None
     if unpaired:
@@ -224,7 +222,7 @@ def estimate(
     if as_json:
         print(json.dumps(comparison.to_dict(), indent=2, allow_nan=False), flush=True)
     else:
-        Console(markup=False, highlight=False, emoji=False).print(show.terminal(comparison))
+        show.print_answer(comparison)
     if plot is not None:
         notes.print(f"Picture: {show.escaped(plot)}", style="dim")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -201,3 +202,70 @@ def test_ties_do_not_depend_on_position() -> None:
     """A cve between equal options picks either, as the seed decides."""
     tied = {"a": [0.0, 1.0] * 5, "b": [1.0, 0.0] * 5}
     assert len({tuple(mm.estimate(tied, method="de", seed=s).weights) for s in range(30)}) == 2
+
+
+def test_asking_for_pairs_does_not_make_them() -> None:
+    """Samples that line up may be meant as pairs; what was declared unpaired, or comes in a long table, is not."""
+    lists, table = [[1.0, 2.0, 4.0], [2.0, 3.0, 4.0]], np.array([[1.0, 2.0], [2.0, 3.0], [4.0, 4.0]])
+    long = pd.DataFrame({"arm": list("aaabbb"), "value": [1.0, 2.0, 4.0, 2.0, 3.0, 4.0]})
+    assert mm.estimate(lists, method="te*").value == mm.estimate(table, method="te*").value
+    for refused in ({"data": lists, "paired": False}, {"data": table, "paired": False}, {"data": long}):
+        with pytest.raises(mm.DataError, match=r"te\* needs paired samples"):
+            mm.estimate(method="te*", **refused)
+
+
+def test_an_exact_tie_is_said_and_not_corrected() -> None:
+    tied = mm.compare(successes={"a": 5, "b": 5, "c": 1}, trials=1000, resamples=20)
+    assert tied.winner.tied == ("a", "b")
+    assert tied.sentence().startswith("2 options share the largest mean, 0.0050; a fairer value of the best option is")
+    assert "own mean" not in tied.sentence()
+    assert tied.to_dict()["tied"] == ["a", "b"]
+    assert any("share the best mean" in note for note in tied.notes)
+
+
+def test_certainty_from_a_few_equal_values_is_noted() -> None:
+    found = mm.compare(successes={"a": 3, "b": 900}, trials={"a": 3, "b": 1000}, resamples=20)
+    assert any("'a' are equal" in note for note in found.notes)
+    assert not mm.compare(SAMPLES, resamples=20).notes
+
+
+def test_intervals_of_rates_stay_rates() -> None:
+    found = mm.compare(successes=[99, 98, 100], trials=101, resamples=200)
+    for est in found.estimates.values():
+        low, high = est.interval()
+        assert 0 <= low <= high <= 1
+    assert 0 <= found.winner.hybrid.interval[0] <= found.winner.hybrid.interval[1] <= 1
+
+
+def test_the_sentence_puts_forward_what_corrects() -> None:
+    assert "fairer" not in mm.compare(SAMPLES, ["me"], resamples=10).sentence()
+    assert "(cve)" in mm.compare(SAMPLES, ["ae", "cve"], resamples=10).sentence()
+
+
+def test_python_takes_kernels_by_name_and_single_numbers_only() -> None:
+    assert mm.estimate(SAMPLES, kernel="gaussian:0.5").value == mm.estimate(SAMPLES, kernel=mev.Gaussian(0.5)).value
+    for wrong, sentence in {
+        "alpha": "alpha must be one number",
+        "seed": "seed must be a whole number",
+        "resamples": "resamples must be a whole number",
+        "parts": "parts must be a whole number",
+        "draws": "draws must be a whole number",
+    }.items():
+        with pytest.raises(mm.DataError, match=sentence):
+            mm.estimate(SAMPLES, **{wrong: [0.1] if wrong == "alpha" else 2.5})  # type: ignore[arg-type]
+    with pytest.raises(mm.DataError, match="compare takes methods"):
+        mm.compare(SAMPLES, method="ke")
+    with pytest.raises(mm.DataError, match="names must be a list"):
+        mm.estimate([[1.0, 2.0], [2.0, 4.0]], names="ab")
+
+
+def test_a_comparison_draws_itself(tmp_path: Path) -> None:
+    mm.compare(SAMPLES, ["me", "ke"], resamples=10).plot(str(tmp_path / "best.svg"))
+    assert (tmp_path / "best.svg").read_text().startswith("<?xml")
+
+
+def test_estimates_can_be_compared_and_hashed_by_identity() -> None:
+    one, other = mm.estimate(SAMPLES), mm.estimate(SAMPLES)
+    assert one == one
+    assert one != other
+    assert len({one, other}) == 2

@@ -90,3 +90,11 @@ def test_rows_of_a_wide_table_are_paired_unless_said_otherwise() -> None:
 def test_many_options_are_no_trouble() -> None:
     names = [f"option {k}" for k in range(20_000)]
     assert read({"option": names + names, "value": list(range(40_000))}, batch=50_000).names == tuple(names)
+
+
+@pytest.mark.parametrize("name", ["arm", "variant", "option"])
+def test_numbered_options_are_no_wide_table(name: str) -> None:
+    batch = pa.RecordBatch.from_pydict({name: ["0", "0", "1", "1"], "revenue": ["2.5", "3.1", "4.2", "5.0"]})
+    options = read_options([batch], Columns())
+    assert options.names == ("0", "1")
+    assert options.taken_for.startswith("long")

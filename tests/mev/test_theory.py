@@ -540,3 +540,17 @@ def test_certain_options_among_uncertain_ones() -> None:
     assert mixed.value == pytest.approx(nearly.value, abs=6.5 * mixed.error + 1e-3)
     with pytest.raises(ValueError, match="positive variances"):
         kernel_expectation([0.5, 0.0], [0.0, 1.0], method="quadrature")
+
+
+@pytest.mark.parametrize("method", ["we", "te", "ke"])
+@pytest.mark.parametrize("gap", [1e8, 1e12, 1e16, 1e18])
+def test_a_large_gap_costs_no_digits(method: str, gap: float) -> None:
+    """Far apart, only the better option counts: no bias, and the variance of its own mean."""
+    found = gaussian_pair(method, mu=(gap, 0.0))
+    assert abs(found.bias) < 1e-8
+    assert abs(found.variance - 1) < 1e-8
+
+
+def test_an_unknown_way_to_compute_an_expectation_is_refused() -> None:
+    with pytest.raises(ValueError, match="method must be 'auto', 'quadrature' or 'qmc', not 'foo'"):
+        kernel_expectation([0.0, 1.0], [1.0, 1.0], method="foo")  # type: ignore[arg-type]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from .data import Counts, Samples, Summaries
 from .estimators import (
     average_estimate,
     best_probabilities,
@@ -32,27 +33,34 @@ from .kernels import (
     Triangle,
     check_kernel,
 )
+from .methods import METHODS, Settings, evaluate
 from .statistic import t_statistic
 
-_SUBMODULES = ("theory", "tuning", "processes", "inference", "winner")
+_SUBMODULES = ("data", "inference", "methods", "processes", "theory", "tuning", "winner")
 
 __all__ = [
     "KERNELS",
+    "METHODS",
     "Beta",
+    "Counts",
     "Custom",
     "Epanechnikov",
     "Gaussian",
     "Indicator",
     "Kernel",
     "KernelError",
+    "Samples",
+    "Settings",
     "Softmax",
     "StudentT",
+    "Summaries",
     "Triangle",
     "average_estimate",
     "best_probabilities",
     "check_kernel",
     "cross_validation_estimate",
     "double_estimate",
+    "evaluate",
     "kernel_estimate",
     "kernel_weights",
     "maximum_estimate",
@@ -68,3 +76,7 @@ def __getattr__(name: str) -> Any:
     if name in _SUBMODULES:
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *_SUBMODULES])

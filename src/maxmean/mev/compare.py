@@ -15,7 +15,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True)
+_PREFERRED = ("ke", "ke*", "te", "te*", "we", "cve", "mme", "de")
+"""The methods that correct for the selection, the one to put forward first."""
+
+
+@dataclass(frozen=True, eq=False)
 class Comparison:
     """Every asked-for estimate of one problem, its bootstrap, and the winner.
 
@@ -49,32 +53,56 @@ class Comparison:
 
     @property
     def answer(self) -> Estimate:
-        """The estimate that the sentence and the picture put forward."""
-        preferred = [self.estimates[m] for m in ("ke", "ke*", "te", "te*", "we") if m in self.estimates]
-        return next(iter(preferred or self.estimates.values()))
+        """The estimate that the sentence and the picture put forward: the first that corrects for the selection."""
+        return next(iter([self.estimates[m] for m in _PREFERRED if m in self.estimates] or self.estimates.values()))
 
     @property
     def in_the_race(self) -> tuple[str, ...]:
         """The options that a one-sided test at level alpha does not find worse than the best."""
         return estimate_problem(self.problem, "te").options
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know about these data before trusting the numbers."""
+        certain = [
+            name for name, error in zip(self.problem.names, self.problem.standard_errors, strict=True) if error == 0
+        ]
+        notes = []
+        if certain and len(certain) < len(self.problem.names):
+            which = ", ".join(repr(name) for name in certain[:3]) + (", ..." if len(certain) > 3 else "")
+            notes.append(f"all values of {which} are equal, so that its mean counts as certain, however few they are")
+        if self.winner.tied:
+            notes.append(
+                f"{len(self.winner.tied)} options share the best mean exactly: nothing selects one of them, so the "
+                "corrections for having been selected do not apply"
+            )
+        return tuple(notes)
+
     def sentence(self) -> str:
         """The answer in plain words."""
         from .show import decimals_for, number, visible
 
         best = "smallest" if self.problem.lower_is_better else "largest"
-        head = self.winner
+        head, answer = self.winner, self.answer
         race = len(self.in_the_race)
         others = f"{race} of {len(self.problem.names)} options are" if race > 1 else "no other option is"
         name, places = visible(head.option), decimals_for(self.problem.standard_errors)
         naive, fair, own, low, high = (
-            number(value, places) for value in (head.naive, self.answer.value, head.hybrid.value, *head.hybrid.interval)
+            number(value, places) for value in (head.naive, answer.value, head.hybrid.value, *head.hybrid.interval)
         )
-        return (
-            f"{name} has the {best} mean, {naive}, but it was picked for looking good: a fairer value of the best "
-            f"option is {fair} ({self.answer.method}), and {name}'s own mean is {own}, {self.level:.0%} interval "
-            f"{low} to {high}; {others} still in the race."
-        )
+        fairer = f"a fairer value of the best option is {fair} ({answer.method})" if answer.method in _PREFERRED else ""
+        if head.tied:
+            first = f"{len(head.tied)} options share the {best} mean, {naive}"
+            return f"{first}; {fairer or 'no method that corrects for the choice was asked for'}; {others} still in the race."
+        own_mean = f"{name}'s own mean is {own}, {self.level:.0%} interval {low} to {high}"
+        claim = f"{fairer}, and {own_mean}" if fairer else own_mean
+        return f"{name} has the {best} mean, {naive}, but it was picked for looking good: {claim}; {others} still in the race."
+
+    def plot(self, path: str) -> None:
+        """Draw the options and where each method puts the best; write it to ``path`` (.png, .pdf or .svg)."""
+        from .picture import plot
+
+        plot(self, path)
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain data, numbers at full precision; what is infinite or unknown is None."""
@@ -100,7 +128,9 @@ class Comparison:
                     for kind, mean in (("conditional", self.winner.conditional), ("hybrid", self.winner.hybrid))
                 },
             },
+            "tied": list(self.winner.tied),
             "in_the_race": list(self.in_the_race),
+            "notes": list(self.notes),
             "level": self.level,
             "lower_is_better": problem.lower_is_better,
             "skipped": self.skipped,
@@ -123,6 +153,8 @@ def compare(data: Any = None, methods: Sequence[str] | None = None, *, level: fl
     """
     if isinstance(methods, str):
         methods = [methods]
+    if "method" in how:
+        raise DataError("compare takes methods, a list of names; estimate takes one method")
     first = estimate(data, "me", **how)
     return compare_problem(first.problem, methods, level=level)
 

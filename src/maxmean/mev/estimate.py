@@ -12,9 +12,9 @@ import numpy as np
 
 from .data import Counts, Data, DataError, Samples, Summaries, unit_for
 from .inference import RESAMPLES, Bootstrap, bootstrap, probability_best
-from .inputs import as_options, check_options, check_variances
+from .inputs import as_options, check_variances, refuse_unusable
 from .kernels import Gaussian, Kernel, as_kernel
-from .methods import METHODS, NEEDS_PAIRS, PAIRED, SPLITTING, Settings, check_method, evaluate
+from .methods import METHODS, NEEDS_PAIRS, PAIRED, SPLITTING, Settings, check_method, evaluate, parse_kernel
 from .statistic import t_statistic
 from .winner import WinnerMean, infer_winner
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .layouts import Options
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Problem:
     """Named options, ready to be estimated: the data in units and direction in which larger is better.
 
@@ -40,11 +40,15 @@ class Problem:
     direction: int = 1
     unit: float = 1.0
     taken_for: str = ""
+    pairable: bool = False
     _bootstraps: dict[str, Bootstrap] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def of(cls, options: Options, settings: Settings, *, lower_is_better: bool, seed: int, resamples: int) -> Problem:
-        check_options(options)
+        refuse_unusable(options)
+        for what, value in (("seed", seed), ("resamples", resamples)):
+            if not isinstance(value, (int, np.integer)):
+                raise DataError(f"{what} must be a whole number, not {value!r}")
         if seed < 0:
             raise DataError(f"seed must not be negative, not {seed}")
         if resamples < 2:
@@ -59,7 +63,9 @@ class Problem:
             data = data.scaled(-further if lower_is_better else further)
         direction = -1 if lower_is_better else 1
         check_variances(options.names, data.variances)
-        return cls(options.names, data, settings, seed, resamples, origin, direction, unit, options.taken_for)
+        return cls(
+            options.names, data, settings, seed, resamples, origin, direction, unit, options.taken_for, options.pairable
+        )
 
     @property
     def lower_is_better(self) -> bool:
@@ -70,8 +76,10 @@ class Problem:
         return self.origin + self.direction * self.unit * float(value)
 
     def interval(self, low: float, high: float) -> tuple[float, float]:
-        """An interval in the user's units, its lower end first."""
+        """An interval in the user's units, its lower end first; rates stay within [0, 1]."""
         ends = sorted((self.outward(low), self.outward(high)))
+        if isinstance(self.data, Counts):
+            ends = [min(max(end, 0.0), 1.0) for end in ends]
         return ends[0], ends[1]
 
     @cached_property
@@ -105,8 +113,8 @@ class Problem:
 
     @property
     def paired_data(self) -> Data | None:
-        """The data with covariances: as they are, or samples of equal length taken as paired because somebody asks."""
-        if not isinstance(self.data, Samples) or len(set(self.data.n)) > 1:
+        """The data with covariances: paired as they are, or samples that line up and are asked for as pairs."""
+        if not isinstance(self.data, Samples) or not (self.data.paired or self.pairable) or len(set(self.data.n)) > 1:
             return None
         return self.data if self.data.paired else Samples(self.data.values, paired=True)
 
@@ -130,13 +138,17 @@ class Problem:
         return {method: self._bootstraps[method] for method in methods}
 
     def winner(self, level: float = 0.95, beta: float | None = None) -> NamedWinner:
+        if not 0 < level < 1:
+            raise DataError(f"level must lie between 0 and 1, not {level}")
         spread = self.data.variances if self.data.covariances is None else self.data.covariances
         found = infer_winner(self.data.means, spread, level=level, beta=beta)
         conditional, hybrid = (
             WinnerMean(self.outward(mean.value), self.interval(*mean.interval))
             for mean in (found.conditional, found.hybrid)
         )
-        return NamedWinner(self.names[found.index], self.means[found.index], conditional, hybrid)
+        best = self.data.means == self.data.means.max()
+        tied = tuple(name for name, tie in zip(self.names, best, strict=True) if tie) if best.sum() > 1 else ()
+        return NamedWinner(self.names[found.index], self.means[found.index], conditional, hybrid, tied)
 
 
 @dataclass(frozen=True)
@@ -150,9 +162,11 @@ class NamedWinner:
     """Median-unbiased given that it won."""
     hybrid: WinnerMean
     """The same, kept inside a simultaneous interval: much shorter when the race is close."""
+    tied: tuple[str, ...] = ()
+    """All options that share the best mean, where several do. Nothing selects one of them, and neither correction applies."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Estimate:
     """An estimate of the best option's mean.
 
@@ -265,7 +279,7 @@ def estimate(
     names: Sequence[str] | None = None,
     paired: bool | None = None,
     alpha: float = 0.1,
-    kernel: Kernel | Callable[[Any], Any] = Gaussian(),  # noqa: B008  (frozen)
+    kernel: Kernel | Callable[[Any], Any] | str = Gaussian(),  # noqa: B008  (frozen)
     draws: int | None = None,
     parts: int = 2,
     lower_is_better: bool = False,
@@ -291,7 +305,8 @@ def estimate(
     paired
         Whether row k of every option belongs to one unit. Equal lengths are needed.
     alpha, kernel, draws, parts
-        Level of ``te``; kernel of ``ke``; Monte Carlo draws of ``we`` (None: exact); parts of ``mme``.
+        Level of ``te``; kernel of ``ke``, or its name as on the command line; Monte Carlo draws of ``we`` (None:
+        exact); parts of ``mme``.
     lower_is_better
         The best is the smallest mean.
     resamples, seed
@@ -305,7 +320,8 @@ def estimate(
     """
     check_method(method)
     columns = {"by": by, "value": value, "successes": successes, "trials": trials, "mean": mean, "se": se, "sd": sd}
-    settings = Settings(alpha, as_kernel(kernel), draws, parts)
+    chosen = parse_kernel(kernel) if isinstance(kernel, str) else as_kernel(kernel)
+    settings = Settings(alpha, chosen, draws, parts)
     options = as_options(data, columns | {"n": n}, names, paired)
     problem = Problem.of(options, settings, lower_is_better=lower_is_better, seed=seed, resamples=resamples)
     return estimate_problem(problem, method)

@@ -2,8 +2,8 @@
 
 The last axis runs over the options, leading axes broadcast, and the result has the leading shape. ``variances`` are always those
 *of the means*. An estimator that splits the data takes the means of the parts: :mod:`maxmean.mev.data` makes them from samples.
-Every estimate is a weighted mean of means (of parts of the data, for ``de``, ``cve`` and ``mme``); the ``*_weights``
-functions give those weights, which add up to one.
+Every estimate is a weighted mean of means (of parts of the data, for ``de``, ``cve`` and ``mme``); those
+weights add up to one, and :func:`maxmean.mev.evaluate` gives them with the value.
 """
 
 from __future__ import annotations

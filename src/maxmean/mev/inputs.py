@@ -30,17 +30,19 @@ def as_options(data: Any, columns: Mapping[str, Any], names: Sequence[str] | Non
     elif given:
         raise DataError(f"{', '.join(given)} go with a DataFrame, or stand alone without data")
     else:
-        options = Options(*_from_samples(data))
+        options = Options(*_from_samples(data), pairable=True)
     if paired is not None:
-        options = replace(options, data=_paired(options.data, paired))
+        options = replace(options, data=_paired(options.data, paired), pairable=paired)
     if names is None:
         return options
+    if isinstance(names, str):
+        raise DataError(f"names must be a list of texts, not {names!r}")
     if len(names) != len(options.names):
         raise DataError(f"there are {len(options.names)} options, but {len(names)} names")
     return replace(options, names=tuple(str(name) for name in names))
 
 
-def check_options(options: Options) -> None:
+def refuse_unusable(options: Options) -> None:
     """Refuse what no estimator can use, in one sentence that names the option."""
     names, data = options.names, options.data
     if not names:

@@ -311,7 +311,7 @@ def check_kernel(function: Callable[[Array], Array]) -> None:
         )
     if not top > 0:
         raise KernelError("the kernel must be positive at T = 0")
-    if values[0] > 1e-3 * top:
+    if values[0] > 0.1 * top:
         raise KernelError(
             f"the kernel must tend to 0 as T goes to -inf, but is {values[0]:g} at T = {grid[0]:g} ({top:g} at T = 0)"
         )

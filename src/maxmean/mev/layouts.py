@@ -91,11 +91,13 @@ class Options:
     data: Samples | Counts | Summaries
     taken_for: str = ""
     """What the input was taken for, in words."""
+    pairable: bool = False
+    """Whether observations line up, so that somebody who asks for ``te*`` may mean them as pairs."""
 
     def unpaired(self) -> Options:
         """The same options, their rows not belonging together."""
         data = replace(self.data, paired=False) if isinstance(self.data, Samples) else self.data
-        return replace(self, data=data)
+        return replace(self, data=data, pairable=False)
 
 
 def read_options(batches: Iterable[pa.RecordBatch], columns: Columns) -> Options:
@@ -107,7 +109,7 @@ def read_options(batches: Iterable[pa.RecordBatch], columns: Columns) -> Options
     layout = recognise(first, columns)
     rows = chain([first], stream)
     names, data = _COLLECT[layout.kind](layout, rows)
-    return Options(tuple(names), data, str(layout))
+    return Options(tuple(names), data, str(layout), pairable=isinstance(data, Samples) and data.paired)
 
 
 def recognise(batch: pa.RecordBatch, columns: Columns) -> Layout:
@@ -130,6 +132,8 @@ def recognise(batch: pa.RecordBatch, columns: Columns) -> Layout:
         return Layout("wide", {}, tuple(name for name in names if name != columns.by))
     needed = {"long": ("value",), "counts": ("successes", "trials"), "summaries": ("mean",)}[kind]
     roles = dict(said)
+    if kind == "long" and "by" not in roles and (by := _guess_by(names, numeric, set(roles.values()))):
+        roles["by"] = by  # first, lest numbered options be taken for the values
     for role in needed:
         if role not in roles:
             roles[role] = _guess(role, names, numeric, roles)
@@ -174,6 +178,8 @@ def _kind(names: Sequence[str], numeric: Sequence[str], said: dict[str, str]) ->
         return "summaries"
     if _alias("by", names) and _alias("value", names):
         return "long"
+    if _alias("by", names) and len(names) == 2 and len(set(numeric) - {_alias("by", names)}) == 1:
+        return "long"  # options may be numbered
     text = [name for name in names if name not in numeric]
     years = not text and all(name.strip("-").isdigit() for name in numeric)  # options may well be called 2023 and 2024
     if numeric and all(_is_number(name) and any(map(str.isdigit, name)) for name in numeric) and not years:

@@ -6,6 +6,8 @@ import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
+import numpy as np
+
 from .arrays import Array, Rng, namespace, streams
 from .data import Data, DataError
 from .estimators import (
@@ -53,7 +55,12 @@ class Settings:
     """Parts that ``mme`` splits each option's data into."""
 
     def __post_init__(self) -> None:
+        if isinstance(self.alpha, bool) or not isinstance(self.alpha, (int, float, np.floating)):
+            raise DataError(f"alpha must be one number, not {self.alpha!r}")
         Indicator(self.alpha)
+        for what, value in (("parts", self.parts), ("draws", self.draws or 1)):
+            if not isinstance(value, (int, np.integer)):
+                raise DataError(f"{what} must be a whole number, not {value!r}")
         if self.parts < 1:
             raise DataError(f"mme needs at least one part, not {self.parts}")
         if self.draws is not None and not 1 <= self.draws <= MOST_DRAWS:

@@ -78,15 +78,14 @@ def _draw_estimates(axes: Any, comparison: Comparison) -> None:
     for row, (method, est) in enumerate(comparison.estimates.items()):
         colour = _ORANGE if method == "me" else _GREEN if method == comparison.answer.method else "black"
         _interval(axes, row, est.value, est.interval(comparison.level), colour)
-    hybrid = comparison.winner.hybrid
-    last = len(comparison.estimates)
-    _interval(axes, last, hybrid.value, hybrid.interval, "black", marker="D")
     places = decimals_for(comparison.problem.standard_errors)
-    own = f"{visible(comparison.winner.option, _WIDTH)}'s own mean  {number(hybrid.value, places)}"
-    _rows(axes, [f"{method}  {number(est.value, places)}" for method, est in comparison.estimates.items()] + [own])
-    axes.set_title(
-        "The best one's mean by each method, bootstrap intervals; the winner's own mean, corrected", fontsize=9
-    )
+    labels = [f"{method}  {number(est.value, places)}" for method, est in comparison.estimates.items()]
+    if not comparison.winner.tied:
+        hybrid = comparison.winner.hybrid
+        _interval(axes, len(labels), hybrid.value, hybrid.interval, "black", marker="D")
+        labels.append(f"{visible(comparison.winner.option, _WIDTH)}'s own mean  {number(hybrid.value, places)}")
+    _rows(axes, labels)
+    axes.set_title("Where each method puts the best, bootstrap intervals", fontsize=9)
     if comparison.problem.lower_is_better:
         axes.set_xlabel("lower is better")
     _guides(axes, comparison)

@@ -109,9 +109,28 @@ def terminal(comparison: Comparison) -> RenderableType:
         _options_table(comparison),
         _estimates_table(comparison),
         *skipped,
-        _winner_table(comparison),
+        *([] if comparison.winner.tied else [_winner_table(comparison)]),
+        *(Text(f"note: {visible(note, 300)}", style="yellow") for note in comparison.notes),
         Text(comparison.sentence(), style="bold"),
     )
+
+
+def print_answer(comparison: Comparison) -> None:
+    """Print the whole answer. Where the terminal is too narrow for the tables, it breaks lines rather than numbers."""
+    from rich.console import Console
+    from rich.measure import Measurement
+
+    console = Console(markup=False, highlight=False, emoji=False)
+    answer = terminal(comparison)
+    needed = max(
+        Measurement.get(console, console.options.update(max_width=300), part).maximum for part in _tables(comparison)
+    )
+    console.width = max(console.width, min(needed, 300))
+    console.print(answer)
+
+
+def _tables(comparison: Comparison) -> list[RenderableType]:
+    return [_options_table(comparison), _estimates_table(comparison), _winner_table(comparison)]
 
 
 def _options_table(comparison: Comparison) -> RenderableType:
@@ -153,7 +172,7 @@ def _estimates_table(comparison: Comparison) -> RenderableType:
             f"{int(row['options'])}",
             style="dim" if method == "me" else "bold" if method == comparison.answer.method else None,
         )
-    table.caption = "bias and interval: bootstrap, for the maximum mean"
+    table.caption = "bias and interval: bootstrap, approximate, for the maximum mean"
     table.caption_justify = "left"
     return table
 

@@ -172,7 +172,7 @@ def _s2(results: Results[Settings]) -> Finding:
         },
         {"lowest share": Measured.exact(ratio.min()), "highest share": Measured.exact(ratio.max())},
         "The share depends on the problem: with very different variances it can fall below a half "
-        "(0.477 at sigma 0.1 and 1, gap 1.05 standard deviations).",
+        "(0.477 at sigma 0.1 and 1, n = 2, gap 1.05).",
     )
 
 

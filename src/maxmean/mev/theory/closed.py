@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .options import Pair, Spread
+from .gaussians import Pair, Spread
 
 
 def _maximum(pair: Pair) -> tuple[np.ndarray, np.ndarray]:

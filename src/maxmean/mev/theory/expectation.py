@@ -62,6 +62,8 @@ def kernel_expectation(
     """
     mu = np.atleast_1d(np.asarray(means, dtype=float))
     v = np.broadcast_to(np.asarray(variances, dtype=float), mu.shape)
+    if method not in ("auto", "quadrature", "qmc"):
+        raise ValueError(f"method must be 'auto', 'quadrature' or 'qmc', not {method!r}")
     if mu.ndim != 1:
         raise ValueError(f"means must have one axis, the options, not shape {mu.shape}")
     if not (np.all(np.isfinite(mu)) and np.all(np.isfinite(v)) and np.all(v >= 0)):

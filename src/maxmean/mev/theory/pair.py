@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -24,7 +25,7 @@ from ..data import part_sizes
 from ..kernels import Gaussian, Indicator, Kernel, as_kernel
 from ..methods import METHODS
 from .closed import CLOSED
-from .options import Pair
+from .gaussians import Pair
 from .quadrature import FINEST, NODES, REACH, WEIGHTS, density, panel_edges, resolve
 
 KernelLike: TypeAlias = Kernel | Callable[[Any], Any]
@@ -148,19 +149,23 @@ def _by_quadrature(pair: Pair, weight: Callable, kinks: tuple[float, ...]) -> tu
     while order.size:
         near = gaps[order] <= gaps[order[0]] + _SPAN * theta
         group, order = order[near], order[~near]
-        gap = gaps[group, None]
-        edges = panel_edges(
-            gap.min() - REACH * theta, gap.max() + REACH * theta, theta, (0.0, *kinks, *(-k for k in kinks))
-        )
-        difference, measure, share = resolve(weight, edges, finest)
-        mass = measure * density((difference - gap) / theta) / theta
-        upper = gap > 0
-        # Everything relative to the better option: a large gap then costs no digits.
-        excess = difference * (share - upper)
+        # The nodes are measured from the smallest gap, and values from the better option: a large gap costs no digits.
+        origin = gaps[group].min()
+        gap = gaps[group, None] - origin
+        points = [point - origin for point in (0.0, *kinks, *(-k for k in kinks))]
+        edges = panel_edges(-REACH * theta, gap.max() + REACH * theta, theta, points)
+        nodes, measure, share = resolve(partial(_from, origin, weight), edges, partial(_from, origin, finest))
+        mass = measure * density((nodes - gap) / theta) / theta
+        upper = gap + origin > 0
+        excess = (origin + nodes) * (share - upper)
         bias[group] = np.sum(mass * excess, axis=-1)
-        deviation = excess + (difference - gap) * (upper - spread.share) - bias[group, None]
+        deviation = excess + (nodes - gap) * (upper - spread.share) - bias[group, None]
         variance[group] = spread.rest + np.sum(mass * deviation**2, axis=-1)
     return bias.reshape(pair.gap.shape), variance.reshape(pair.gap.shape)
+
+
+def _from(origin: float, function: Callable, nodes: np.ndarray) -> np.ndarray:
+    return function(origin + nodes)
 
 
 def _maxmin(pair: Pair, parts: int) -> tuple[np.ndarray, np.ndarray]:

@@ -42,8 +42,8 @@ benchmark: $(VENV)/full  ## speed, as ratios against peers measured in the same 
 	$(BIN)/python benchmarks/mev.py
 
 results: $(VENV)/full  ## compute the shipped results anew, at the paper's scale, and the verdicts in the documentation
+	rm -rf out/paper src/maxmean/results
 	$(BIN)/maxmean reproduce --scale paper --out out/paper
-	rm -rf src/maxmean/results
 	mkdir src/maxmean/results
 	cp -r out/paper/*.json $(foreach name,$(shell $(BIN)/maxmean list --names),out/paper/$(name)) src/maxmean/results/
 	$(BIN)/python docs/write_verdicts.py

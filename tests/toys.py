@@ -22,7 +22,7 @@ class Settings:
     shards: int = 6
     draws: int = 5
     trouble: str = ""
-    """What goes wrong in shard 2: 'raise', 'die', or the path of a file that must exist for it to go well."""
+    """What goes wrong in shard 2: 'raise', 'die', 'die and log PATH', or the path of a file that must exist for it to go well."""
 
 
 class Toy(Experiment[Settings]):
@@ -51,7 +51,10 @@ class Toy(Experiment[Settings]):
 def misbehave(trouble: str) -> None:
     if trouble == "raise":
         raise RuntimeError("shard 2 always fails")
-    if trouble == "die":
+    if trouble.startswith("die"):
+        if "log" in trouble:
+            with Path(trouble.rpartition(" ")[2]).open("a") as log:
+                log.write("x")
         os.kill(os.getpid(), signal.SIGKILL)
     marker = Path(trouble)
     if not marker.exists():

@@ -32,6 +32,7 @@ def finding(*ends: tuple[float, float]) -> Finding:
         ([(-0.1, 0.3), (-0.3, -0.1)], "fails"),
         ([(0.0, 0.0)], "undecided"),
         ([(-math.inf, math.inf)], "undecided"),
+        ([], "undecided"),
     ],
 )
 def test_the_intervals_decide(ends: list[tuple[float, float]], judgement: str) -> None:

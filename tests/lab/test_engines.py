@@ -58,6 +58,17 @@ def test_a_shard_that_kills_its_process_is_found_and_the_others_go_on() -> None:
     assert "killed" in failed.error
 
 
+def test_a_killing_shard_is_tried_as_often_as_any_other(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    list(Processes(2).run(tasks(Settings(shards=4, trouble=f"die and log {log}"))))
+    assert log.read_text().count("x") == ATTEMPTS
+
+
+def test_a_ray_address_where_nobody_listens_is_refused_at_once() -> None:
+    with pytest.raises(DataError, match=r"no Ray cluster answers at '127.0.0.1:9'"):
+        next(make_engine("ray", None, "127.0.0.1:9").run(tasks()))
+
+
 def test_stopping_early_stops_the_work() -> None:
     outcomes = Processes(2).run(tasks(Settings(shards=500)))
     next(outcomes)

@@ -42,11 +42,11 @@ def test_shards_are_plain_distinct_and_repeatable(experiment: Experiment[Any], s
 def test_shipped_results_are_complete_undamaged_and_of_the_present_settings(
     experiment: Experiment[Any], shipped: Store
 ) -> None:
-    results = load(shipped, experiment, "paper")
+    results = load(shipped, experiment, "paper", 0)
     assert results is not None
     assert results.missing == 0
     assert results.settings == experiment.settings("paper")
-    assert shipped.read_plan(experiment.name, "paper") == experiment.shards("paper", results.seed)
+    assert shipped.read_plan(experiment.name, "paper", 0) == experiment.shards("paper", results.seed)
 
 
 def test_no_shipped_claim_is_undecided_for_want_of_data(shipped: Store) -> None:
@@ -58,7 +58,7 @@ def test_no_shipped_claim_is_undecided_for_want_of_data(shipped: Store) -> None:
 @pytest.mark.parametrize(("name", "method"), [("me", "me"), ("cve", "cve"), ("te(0.1)", "te"), ("ke", "ke")])
 def test_without_dependence_the_simulation_is_the_exact_theory(shipped: Store, name: str, method: str) -> None:
     """Bias at rho = 0 within 5 standard errors, plus 0.01 for variances being estimated and not known."""
-    results = load(shipped, EXPERIMENTS["autocorrelation"], "paper")
+    results = load(shipped, EXPERIMENTS["autocorrelation"], "paper", 0)
     assert results is not None
     found = Curves(results)(0.0, name, "bias")
     exact = theory.gaussian_pair(method, mu=(np.array(results.settings.gaps), 0.0)).bias
@@ -69,7 +69,7 @@ def test_without_dependence_the_simulation_is_the_exact_theory(shipped: Store, n
 @pytest.mark.parametrize("rho", [0.25, 0.5, 0.75])
 @pytest.mark.parametrize("name", ["me", "cve", "te", "ke", "te*", "ke*"])
 def test_with_correlation_the_simulation_is_the_exact_theory(shipped: Store, name: str, rho: float) -> None:
-    results = load(shipped, EXPERIMENTS["correlation"], "paper")
+    results = load(shipped, EXPERIMENTS["correlation"], "paper", 0)
     assert results is not None
     found = Curves(results)(rho, name, "bias")
     exact = theory.gaussian_pair(name, mu=(np.array(results.settings.gaps), 0.0), correlation=rho).bias
@@ -78,7 +78,7 @@ def test_with_correlation_the_simulation_is_the_exact_theory(shipped: Store, nam
 
 
 def test_ads_average_what_they_say(shipped: Store) -> None:
-    results = load(shipped, EXPERIMENTS["ads"], "paper")
+    results = load(shipped, EXPERIMENTS["ads"], "paper", 0)
     assert results is not None
     settings = results.settings
     blocks = results.table.groupby(["problem", "estimator"]).size()
@@ -100,7 +100,7 @@ def test_a_part_of_a_study_computed_afresh_is_the_shipped_one(shipped: Store) ->
 
 @pytest.mark.parametrize("experiment", ALL, ids=lambda e: e.name)
 def test_figures_are_drawn_from_the_results(experiment: Experiment[Any], shipped: Store) -> None:
-    results = load(shipped, experiment, "paper")
+    results = load(shipped, experiment, "paper", 0)
     assert results is not None
     for figure in experiment.figures(results).values():
         assert figure.axes

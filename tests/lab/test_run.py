@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import random
 import signal
@@ -52,7 +53,7 @@ def test_changed_settings_do_not_mix_with_old_results(tmp_path: Path) -> None:
     store = Store(tmp_path)
     run(store)
     assert run(store, Settings(draws=7)) == (6, 0)
-    results = load(store, Toy(Settings(draws=7)), "quick")
+    results = load(store, Toy(Settings(draws=7)), "quick", 0)
     assert results is not None
     assert len(results.table) == 42
     assert run(store, seed=1) == (6, 0)
@@ -91,6 +92,40 @@ def test_missing_and_damaged_shards_leave_the_verdict_open(tmp_path: Path) -> No
     (verdict,) = judge(toy, results)
     assert verdict.verdict == "undecided"
     assert verdict.note == "1 shards are missing"
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"shards": 3}', '{"shards": [{"a": 1}]}'])
+def test_a_damaged_plan_counts_as_never_run_and_is_written_again(tmp_path: Path, content: str) -> None:
+    store = Store(tmp_path)
+    run(store)
+    (tmp_path / "toy" / "quick-0.plan.json").write_text(content)
+    assert load_best(store, Toy()) is None
+    assert run(store) == (0, 6)
+    assert load_best(store, Toy()) is not None
+
+
+def test_a_manifest_without_its_content_is_damage_that_heals(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    run(store)
+    manifest = next(path for path in tmp_path.glob("toy/*.json") if "plan" not in path.name)
+    manifest.write_text(json.dumps({"sha256": json.loads(manifest.read_text())["sha256"]}))
+    notes = Notes()
+    assert run(store, notes=notes) == (1, 5)
+    assert str(manifest) in notes.sentences[0]
+
+
+def test_each_seed_and_scale_has_its_own_results(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    run(store, seed=1)
+    run(store, seed=2)
+    first, second = (load_best(store, Toy(), ("quick", seed)) for seed in (1, 2))
+    assert first is not None
+    assert second is not None
+    assert (first.seed, second.seed) == (1, 2)
+    assert not first.table.equals(second.table)
+    latest = load_best(store, Toy())
+    assert latest is not None
+    assert latest.seed == 2
 
 
 def test_results_of_an_older_version_of_an_experiment_are_not_taken_for_new_ones(

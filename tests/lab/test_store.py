@@ -139,6 +139,7 @@ def test_what_killed_processes_left_is_swept_when_it_is_old(tmp_path: Path) -> N
 
 def test_plans_are_kept(tmp_path: Path) -> None:
     store, shards = Store(tmp_path), Toy().shards("quick", 3)
-    assert store.read_plan("toy", "quick") == []
+    assert store.read_plan("toy", "quick", 3) == []
     store.write_plan("toy", "quick", shards)
-    assert store.read_plan("toy", "quick") == shards
+    assert store.read_plan("toy", "quick", 3) == shards
+    assert store.seeds("toy", "quick") == [3]

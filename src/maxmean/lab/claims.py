@@ -65,7 +65,7 @@ class Finding:
     def judgement(self) -> Judgement:
         if any(margin.high < 0 for margin in self.margins.values()):
             return "fails"
-        return "holds" if all(margin.low > 0 for margin in self.margins.values()) else "undecided"
+        return "holds" if self.margins and all(margin.low > 0 for margin in self.margins.values()) else "undecided"
 
 
 @dataclass(frozen=True)

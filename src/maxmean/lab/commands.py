@@ -79,12 +79,13 @@ def reproduce(
         typer.echo(
             f"failed: {outcome.shard} with settings {json.dumps(outcome.shard.settings)}\n{outcome.error}", err=True
         )
+    if len({outcome.shard.experiment for outcome in summary.failed}) < len(experiments):
+        page = write_report(store, store.root / "report", (scale, seed))
+        if not quiet:
+            _print_verdicts(store, (scale, seed))
+            print(f"Report: {page}")
     if summary.failed:
         raise typer.Exit(1)
-    page = write_report(store, store.root / "report")
-    if not quiet:
-        _print_verdicts(store)
-        print(f"Report: {page}")
 
 
 def list_experiments(
@@ -92,14 +93,15 @@ def list_experiments(
 ) -> None:
     """List the experiments, with the section of the paper and the claims they speak to."""
     from rich.console import Console
-    from rich.table import Table
+    from rich.table import Column, Table
 
     from .experiments import EXPERIMENTS
 
     if names:
         print("\n".join(EXPERIMENTS))
         return
-    table = Table("name", "what", "section", "claims", "shards (quick, paper)", box=None, header_style="bold")
+    columns = (Column("name", no_wrap=True), "what", "section", "claims", "shards (quick, paper)")
+    table = Table(*columns, box=None, header_style="bold")
     for experiment in EXPERIMENTS.values():
         ids = " ".join(claim.id for claim in experiment.claims)
         sizes = ", ".join(str(len(experiment.shards(scale, 0))) for scale in ("quick", "paper"))
@@ -113,10 +115,13 @@ def claims(
     as_markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown with every number.")] = False,
 ) -> None:
     """Check the paper's claims against stored results: holds, fails or undecided, with the numbers behind it."""
+    from ..mev.data import DataError
     from .claims import markdown
     from .run import verdicts
 
     store = _store(out)
+    if as_json and as_markdown:
+        raise DataError("choose one of --json and --markdown")
     if as_json:
         print(json.dumps([verdict.to_dict() for verdict in verdicts(store)], indent=2, allow_nan=False))
     elif as_markdown:
@@ -146,7 +151,7 @@ def _store(out: str | None) -> Store:
     return Store(out if out is not None else SHIPPED, create=False)
 
 
-def _print_verdicts(store: Store) -> None:
+def _print_verdicts(store: Store, prefer: tuple[str, int] | None = None) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -155,6 +160,8 @@ def _print_verdicts(store: Store) -> None:
 
     colours = {"holds": "green", "fails": "red", "undecided": "yellow"}
     table = Table("claim", "verdict", "statement", "scale", "experiment", box=None, header_style="bold", pad_edge=False)
-    for v in verdicts(store):
+    for v in verdicts(store, prefer):
+        if v.scale == "none":
+            continue  # never run here
         table.add_row(v.id, Text(v.verdict, colours[v.verdict]), Text(v.statement), v.scale, v.experiment)
     Console(highlight=False).print(table)

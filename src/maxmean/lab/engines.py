@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import socket
 import threading
 import time
 import traceback
@@ -100,9 +101,9 @@ class Processes:
                 suspects.clear()
             except BrokenExecutor:
                 broken = {task.shard.key for task in running.values()}
+                tried.update(broken)
                 if suspects:
                     (culprit,) = broken
-                    tried[culprit] += 1
                     if tried[culprit] >= ATTEMPTS:
                         yield Outcome(left.pop(culprit).shard, None, error="the process that computed it was killed")
                 suspects = (suspects or broken) & set(left)
@@ -146,11 +147,11 @@ class Ray:
             raise DataError("the ray engine needs Ray: pip install 'maxmean[ray]'") from None
         started = not ray.is_initialized()
         if started:
+            _check_reachable(self.address)
+            local = {"address": "local", "num_cpus": self.workers or cores(), "include_dashboard": False}
             try:
                 ray.init(
-                    address=self.address,
-                    num_cpus=None if self.address else self.workers or cores(),
-                    include_dashboard=False if self.address is None else None,
+                    **({"address": self.address} if self.address else local),
                     log_to_driver=False,
                     logging_level=logging.ERROR,
                 )
@@ -164,7 +165,7 @@ class Ray:
 
     @staticmethod
     def _drain(ray: Any, tasks: Sequence[Task]) -> Iterator[Outcome]:
-        remote = ray.remote(compute).options(max_retries=ATTEMPTS - 1, num_cpus=1)
+        remote = ray.remote(compute).options(max_retries=0, num_cpus=1)
         tried = {task.shard.key: 1 for task in tasks}
         running = {remote.remote(task): task for task in tasks}
         while running:
@@ -179,6 +180,17 @@ class Ray:
                 running[remote.remote(task)] = task
             else:
                 yield outcome
+
+
+def _check_reachable(address: str | None) -> None:
+    """Refuse an address where nobody listens; Ray itself would try for minutes."""
+    host, _, port = (address or "").removeprefix("ray://").rpartition(":")
+    if not host or not port.isdigit():
+        return
+    try:
+        socket.create_connection((host, int(port)), timeout=10).close()
+    except OSError as error:
+        raise DataError(f"no Ray cluster answers at {address!r}: {error.strerror or error}") from None
 
 
 def make_engine(name: str, workers: int | None, address: str | None) -> Engine:

@@ -56,14 +56,17 @@ class Bars(Silent):
         self.tasks: dict[str, tuple[TaskID, float, int]] = {}
 
     def begin(self, name: str, total: int, done: int) -> None:
-        task = self.progress.add_task("", total=total, completed=done, name=name, rate="")
-        self.tasks[name] = (task, time.monotonic(), 0)
+        task = self.progress.add_task("", start=False, total=total, completed=done, name=name, rate="")
+        self.tasks[name] = (task, 0.0, 0)
 
     def advance(self, name: str) -> None:
         task, begin, count = self.tasks[name]
+        if count == 0:  # the clock of an experiment starts with its first shard, not with the first experiment
+            begin = time.monotonic()
+            self.progress.start_task(task)
         self.tasks[name] = (task, begin, count + 1)
-        rate = (count + 1) / max(time.monotonic() - begin, 1e-9)
-        self.progress.update(task, advance=1, rate=f"{rate:.1f} shards/s")
+        rate = f"{count / max(time.monotonic() - begin, 1e-9):.1f} shards/s" if count else ""
+        self.progress.update(task, advance=1, rate=rate)
 
     def say(self, sentence: str) -> None:
         self.progress.console.print(sentence, markup=False, highlight=False, soft_wrap=True)

@@ -18,17 +18,20 @@ from .run import load_best
 from .store import Store, StoreError
 
 
-def write_report(store: Store, folder: Path) -> Path:
-    """Write ``report.html`` with its figures (PDF, PNG) and tables (CSV) into ``folder``; returns the page's path."""
+def write_report(store: Store, folder: Path, prefer: tuple[str, int] | None = None) -> Path:
+    """Write ``report.html`` with its figures (PDF, PNG) and tables (CSV) into ``folder``; returns the page's path.
+
+    It shows each experiment at the largest scale that is there, or the run that is preferred (scale, seed).
+    """
     sections, verdicts = [], []
     try:
         for name in ("figures", "tables"):
             (folder / name).mkdir(parents=True, exist_ok=True)
         for experiment in EXPERIMENTS.values():
-            results = load_best(store, experiment)
+            results = load_best(store, experiment, prefer)
             found = judge(experiment, results)
-            verdicts += found
             if results is not None and not results.missing:
+                verdicts += found
                 sections.append(_section(experiment, results, found, folder))
         if not sections:
             raise StoreError(
@@ -102,8 +105,9 @@ def _page(sections: Sequence[str], verdicts: Sequence[Verdict]) -> str:
 <style>{style}</style></head>
 <body><main>
 <h1>The paper's experiments, reproduced</h1>
-<p>{count["holds"]} claims hold, {count["fails"]} fail, {count["undecided"]} are undecided. A verdict uses the 95% intervals of
-what was measured: a claim holds when every margin lies above zero with its whole interval, and fails when one lies below.</p>
+<p>Of {len(verdicts)} claims {count["holds"]} hold, {count["fails"]} fail and {count["undecided"]} are undecided. A verdict uses
+the 95% intervals of what was measured: a claim holds when every margin lies above zero with its whole interval, and fails
+when one lies below.</p>
 <p class="overview">{overview}</p>
 {"".join(sections)}
 </main></body></html>

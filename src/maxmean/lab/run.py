@@ -66,11 +66,17 @@ def _present(store: Store, shard: Shard, report: Reporter) -> bool:
         return False
 
 
-def load(store: Store, experiment: Experiment[Any], scale: str) -> Results[Any] | None:
-    """The results of an experiment at a scale, or None if it was never run there. DamagedError shards count as missing."""
+def load(store: Store, experiment: Experiment[Any], scale: str, seed: int) -> Results[Any] | None:
+    """The results of an experiment at a scale from a seed, or None if it was never run there.
+
+    Damaged shards count as missing, a damaged plan as never run.
+    """
     import pandas as pd
 
-    shards = store.read_plan(experiment.name, scale)
+    try:
+        shards = store.read_plan(experiment.name, scale, seed)
+    except DamagedError:
+        return None
     if not shards:
         return None
     tables, seconds, versions, missing = [], 0.0, set(), 0
@@ -100,13 +106,15 @@ def _settings(experiment: Experiment[Any], scale: str, stored: dict[str, Any]) -
     return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()})
 
 
-def load_best(store: Store, experiment: Experiment[Any]) -> Results[Any] | None:
-    """The results at the largest scale that is complete; failing that, at the largest that was begun."""
-    found = [results for scale in reversed(SCALES) if (results := load(store, experiment, scale)) is not None]
+def load_best(store: Store, experiment: Experiment[Any], prefer: tuple[str, int] | None = None) -> Results[Any] | None:
+    """The results to show: those preferred (scale, seed); else the latest complete ones at the largest scale; else any."""
+    known = [(scale, seed) for scale in reversed(SCALES) for seed in store.seeds(experiment.name, scale)]
+    wanted = [prefer] if prefer in known else known
+    found = [results for scale, seed in wanted if (results := load(store, experiment, scale, seed)) is not None]
     complete = [results for results in found if not results.missing]
     return next(iter(complete or found), None)
 
 
-def verdicts(store: Store) -> list[Verdict]:
+def verdicts(store: Store, prefer: tuple[str, int] | None = None) -> list[Verdict]:
     """Verdicts on every claim that an experiment speaks to, in the paper's order."""
-    return [verdict for e in EXPERIMENTS.values() for verdict in judge(e, load_best(store, e))]
+    return [verdict for e in EXPERIMENTS.values() for verdict in judge(e, load_best(store, e, prefer))]

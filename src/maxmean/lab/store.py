@@ -1,8 +1,8 @@
 """Where results live: a directory of Parquet tables, each with a JSON manifest, written whole or not at all.
 
 ``DIR/EXPERIMENT/KEY.parquet`` is a shard's table and ``KEY.json`` its manifest: content, versions and the table's checksum.
-The manifest is written last, so a shard exists once its manifest does. ``DIR/EXPERIMENT/SCALE.plan.json`` lists the shards of
-the last run at that scale. Files only ever appear whole, so any number of processes may work on one directory.
+The manifest is written last, so a shard exists once its manifest does. ``DIR/EXPERIMENT/SCALE-SEED.plan.json`` lists the
+shards of a run at that scale from that seed. Files only ever appear whole, so any number of processes may work on one directory.
 """
 
 from __future__ import annotations
@@ -106,18 +106,29 @@ class Store:
             self._path(shard, kind).unlink(missing_ok=True)
 
     def write_plan(self, experiment: str, scale: str, shards: Sequence[Shard]) -> None:
-        """Note which shards make up an experiment at a scale."""
+        """Note which shards make up an experiment at a scale from a seed."""
         plan = {"scale": scale, "seed": shards[0].seed, "shards": [asdict(shard) for shard in shards]}
         try:
             (self.root / experiment).mkdir(exist_ok=True)
-            self._write(self.root / experiment / f"{scale}.plan.json", plan)
+            self._write(self.root / experiment / f"{scale}-{shards[0].seed}.plan.json", plan)
         except OSError as error:
             raise _clear(error, self.root) from None
 
-    def read_plan(self, experiment: str, scale: str) -> list[Shard]:
-        """The shards of an experiment at a scale; none if it was never run here."""
-        path = self.root / experiment / f"{scale}.plan.json"
-        return [Shard(**shard) for shard in _json(path)["shards"]] if path.exists() else []
+    def read_plan(self, experiment: str, scale: str, seed: int) -> list[Shard]:
+        """The shards of an experiment at a scale from a seed; none if it was never run here."""
+        path = self.root / experiment / f"{scale}-{seed}.plan.json"
+        if not path.exists():
+            return []
+        try:
+            return [Shard(**shard) for shard in _json(path)["shards"]]
+        except (KeyError, TypeError):
+            raise DamagedError(f"{str(path)!r} is damaged: it is no list of shards") from None
+
+    def seeds(self, experiment: str, scale: str) -> list[int]:
+        """The seeds that an experiment was run from at a scale, the latest run first."""
+        plans = sorted((self.root / experiment).glob(f"{scale}-*.plan.json"), key=lambda path: -path.stat().st_mtime)
+        numbers = [path.name.removeprefix(f"{scale}-").removesuffix(".plan.json") for path in plans]
+        return [int(number) for number in numbers if number.isdigit()]
 
     def _path(self, shard: Shard, kind: str) -> Path:
         return self.root / shard.experiment / f"{shard.key}.{kind}"
@@ -125,6 +136,8 @@ class Store:
     def _verified(self, shard: Shard) -> tuple[bytes, dict[str, Any]]:
         path = self._path(shard, "parquet")
         manifest = _json(self._path(shard, "json"))
+        if not {"sha256", "seconds", "versions"} <= set(manifest):
+            raise DamagedError(f"{str(self._path(shard, 'json'))!r} is damaged: it is no manifest")
         try:
             table = path.read_bytes()
         except FileNotFoundError:
@@ -170,4 +183,4 @@ def _clear(error: OSError, root: Path) -> StoreError:
         return StoreError(
             f"the disk of {str(root)!r} is full; what is finished is kept: make room and run the same command"
         )
-    return StoreError(f"cannot use {str(error.filename or root)!r}: {os.strerror(error.errno or 0)}")
+    return StoreError(f"cannot use {str(root)!r}: {os.strerror(error.errno or 0)}")

@@ -15,13 +15,13 @@ help:  ## list the commands
 $(VENV)/core: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "maxmean needs Python 3.11 or newer; name one with PYTHON=...")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) install --constraint constraints.txt --editable .
+	$(PIP) install --constraint constraints.txt --editable '.[tabular]'
 	@touch $@
 
 # torch is named with its version on its own: a range would fetch the newest build with its CUDA packages.
 $(VENV)/full: $(VENV)/core
 	$(PIP) install --constraint constraints.txt torch==2.13.0
-	$(PIP) install --constraint constraints.txt --editable '.[test,jax,ray,torch]'
+	$(PIP) install --constraint constraints.txt --editable '.[test,gymnasium,jax,ray,tabular,torch]'
 	@touch $@
 
 demo: $(VENV)/core  ## reproduce the paper's experiments at the quick scale; ends with the path of the report
@@ -40,6 +40,7 @@ test-slow: $(VENV)/full  ## the longer checks
 
 benchmark: $(VENV)/full  ## speed, as ratios against peers measured in the same run
 	$(BIN)/python benchmarks/mev.py
+	$(BIN)/python benchmarks/tabular.py
 
 results: $(VENV)/full  ## compute the shipped results anew, at the paper's scale, and the verdicts in the documentation
 	rm -rf out/paper src/maxmean/results

@@ -18,6 +18,10 @@ from maxmean.lab.store import Store
 
 ROOT = Path(__file__).parents[2]
 
+CLAIMS = [
+    f"{kind}{k}" for kind, count in {"S": 13, "A": 3, "M": 5, "W": 5, "T": 1}.items() for k in range(1, count + 1)
+]
+
 
 def maxmean(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
@@ -60,7 +64,15 @@ def test_quiet_is_silent(quick: tuple[Path, subprocess.CompletedProcess[str]]) -
 def test_claims_as_json_are_a_list_of_objects(quick: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     for arguments in (["--out", str(quick[0])], []):
         found = json.loads(maxmean("claims", "--json", *arguments).stdout)
-        assert [claim["id"] for claim in found] == [*(f"S{k}" for k in range(1, 14)), "A1", "A2", "A3"]
+        assert [claim["id"] for claim in found] == [
+            *(f"S{k}" for k in range(1, 14)),
+            "A1",
+            "A2",
+            "A3",
+            *(f"M{k}" for k in range(1, 6)),
+            *(f"W{k}" for k in range(1, 6)),
+            "T1",
+        ]
         for claim in found:
             assert {"id", "verdict", "measured", "scale", "experiment"} <= set(claim)
             assert claim["verdict"] in ("holds", "fails", "undecided")

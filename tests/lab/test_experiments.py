@@ -87,6 +87,33 @@ def test_ads_average_what_they_say(shipped: Store) -> None:
     assert (results.table["squared"] >= results.table["error"] ** 2 - 1e-18).all()
 
 
+def test_the_maximisation_bias_curves_are_those_of_a_fresh_smaller_run(shipped: Store) -> None:
+    """Share of left in the last ten episodes: 20,000 fresh runs against the shipped 100,000, 5 standard errors apart at most."""
+    from maxmean import tabular
+
+    results = load(shipped, EXPERIMENTS["maximization-bias"], "paper", 0)
+    assert results is not None
+    curves = results.table[results.table["what"] == "curve"]
+    for name, algorithm in {"q": tabular.Q(), "dq": tabular.DoubleQ(), "ke-q": tabular.KEQ()}.items():
+        found = tabular.learn(
+            tabular.maximization_bias(), algorithm, episodes=500, runs=20_000, seed=99, watch_choices=[(0, 0)]
+        )
+        fresh = found.choices["share"].iloc[-10:].mean()
+        stored = curves[(curves["algorithm"] == name) & (curves["episode"] > 490)]["left"].mean()
+        # Ten episodes of one run are one observation at worst: the standard error without any averaging over them.
+        assert abs(fresh - stored) < 5 * np.sqrt(stored * (1 - stored) / 20_000), name
+
+
+def test_the_cliffs_optimum_is_that_of_the_exact_solution(shipped: Store) -> None:
+    from maxmean import tabular
+
+    world = tabular.cliff_walking()
+    assert tabular.solve(world).v @ world.start == pytest.approx(-11)
+    results = load(shipped, EXPERIMENTS["cliff"], "paper", 0)
+    assert results is not None
+    assert results.table["return"].max() < -11
+
+
 def test_a_part_of_a_study_computed_afresh_is_the_shipped_one(shipped: Store) -> None:
     """The promise of same seed, same numbers, kept against the shipped tables (to rounding: versions may differ)."""
     experiment = EXPERIMENTS["gaussian"]

@@ -64,6 +64,11 @@ def reproduce(
     if seed < 0:
         raise DataError(f"seed must not be negative, not {seed}")
     experiments = find_experiments(names or [])
+    for experiment in [e for e in experiments if e.missing]:
+        if names:
+            raise DataError(str(experiment.missing))
+        typer.echo(f"left out: {experiment.missing}", err=True)
+        experiments.remove(experiment)
     chosen = make_engine(engine, workers, address)
     store = Store(out)
     console = Console(stderr=True, quiet=quiet)

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -37,6 +38,15 @@ class Experiment(ABC, Generic[S]):
     version: ClassVar[int] = 1
     """Raised when ``compute`` changes its numbers, so that old tables are not taken for new ones."""
     claims: ClassVar[Sequence[Claim]] = ()
+    needs: ClassVar[tuple[str, str] | None] = None
+    """A module beyond the core that it computes with, and the extra that brings it."""
+
+    @property
+    def missing(self) -> str | None:
+        """What must be installed before it can be computed, in words, or None."""
+        if self.needs is None or find_spec(self.needs[0]) is not None:
+            return None
+        return f"{self.name} needs {self.needs[0]}: pip install 'maxmean[{self.needs[1]}]'"
 
     @abstractmethod
     def settings(self, scale: str) -> S:

@@ -10,13 +10,27 @@ from ...mev.data import DataError
 from ..experiment import Experiment
 from .ads import Ads
 from .autocorrelation import Autocorrelation
+from .cliff import Cliff
+from .cliff_rates import CliffRates
+from .convergence import Convergence
 from .correlation import Correlation
 from .gaussian import GaussianPair
 from .kernels import TunedKernels
+from .maximization_bias import MaximizationBias
 
 EXPERIMENTS: dict[str, Experiment[Any]] = {
     experiment.name: experiment
-    for experiment in (GaussianPair(), TunedKernels(), Autocorrelation(), Correlation(), Ads())
+    for experiment in (
+        GaussianPair(),
+        TunedKernels(),
+        Autocorrelation(),
+        Correlation(),
+        Ads(),
+        MaximizationBias(),
+        Cliff(),
+        CliffRates(),
+        Convergence(),
+    )
 }
 """Every experiment by name, in the paper's order."""
 

@@ -1,0 +1,37 @@
+"""Finite MDPs at native speed: problems, exact solutions, and Q-learning with controlled bias."""
+
+from .algorithms import KEQ, TEQ, Algorithm, DoubleQ, MaxMinQ, Q, SelfCorrectingQ, VarianceTracker, WeightedQ
+from .learn import Learned, learn
+from .mdp import MDP, MDPError
+from .problems import cliff_walking, from_gymnasium, maximization_bias, noisy_grid, random_mdp
+from .schedules import CLIFF_LEARNING_RATE, INVERSE_ROOT, Schedule, constant, polynomial
+from .solve import Solution, evaluate, solve
+
+__all__ = [
+    "CLIFF_LEARNING_RATE",
+    "INVERSE_ROOT",
+    "KEQ",
+    "MDP",
+    "TEQ",
+    "Algorithm",
+    "DoubleQ",
+    "Learned",
+    "MDPError",
+    "MaxMinQ",
+    "Q",
+    "Schedule",
+    "SelfCorrectingQ",
+    "Solution",
+    "VarianceTracker",
+    "WeightedQ",
+    "cliff_walking",
+    "constant",
+    "evaluate",
+    "from_gymnasium",
+    "learn",
+    "maximization_bias",
+    "noisy_grid",
+    "polynomial",
+    "random_mdp",
+    "solve",
+]

@@ -13,6 +13,22 @@ INK = "#000000"
 """Text and axes; a page replaces it by its own text colour."""
 
 _COLOURS = {
+    "te-q(0.05)": "#86cfae",
+    "te-q(0.1)": "#2f9e6e",
+    "te-q(0.2)": "#1f7a53",
+    "te-q(0.3)": "#7a8f2a",
+    "te-q(0.4)": "#1d9aa8",
+    "te-q(0.5)": "#e07b39",
+    "ke-q(epanechnikov": "#e07b39",
+    "ke-q(softmax": "#c9a227",
+    "ke-q(student": "#9467bd",
+    "ke-q": "#3b82c4",
+    "scq(2, step": "#b0894f",
+    "scq(2": "#e07b39",
+    "scq(3": "#c9a227",
+    "dq": "#8a8f98",
+    "wq": "#9467bd",
+    "q": "#d1495b",
     "te(0.05)": "#86cfae",
     "te(0.15)": "#1f7a53",
     "te(0.2)": "#155c3e",
@@ -26,7 +42,9 @@ _COLOURS = {
     "we": "#9467bd",
 }
 """By how a label begins; the first that fits. Mid-tones, which light and dark pages both carry."""
-_OTHERS = ("#3b82c4", "#e07b39")
+_DASHED = ("*", "beta 1", "te-q(0.5)", "step")
+"""Marks of curves that would hide another."""
+_OTHERS = ("#3b82c4", "#e07b39", "#9467bd")
 
 
 def colour_of(label: str, position: int = 0) -> str:
@@ -71,6 +89,13 @@ def caption(axes: Axes, title: str, below: str = "") -> None:
         axes.set_xlabel(below)
 
 
+def logarithmic(axis: Any) -> None:
+    """A logarithmic axis with plain numbers at the powers of ten: labels are not mathematics here, whatever they hold."""
+    getattr(axis.axes, f"set_{axis.axis_name}scale")("log")
+    axis.set_major_formatter(lambda value, _: f"{value:,g}" if value < 1e6 else f"{value:.0e}")
+    axis.set_minor_formatter(lambda value, _: "")
+
+
 def legend_below(figure: Figure, axes: Axes, columns: int = 6) -> None:
     """One legend for all panels, under them."""
     handles, labels = axes.get_legend_handles_labels()
@@ -89,7 +114,7 @@ def line(
 ) -> None:
     """A labelled curve in the colour of its estimator, with its band where there is one; what would hide another is dashed."""
     colour = colour_of(label, position)
-    axes.plot(x, y, color=colour, lw=1.5, ls="--" if "*" in label or "beta 1" in label else "-", label=label)
+    axes.plot(x, y, color=colour, lw=1.5, ls="--" if any(mark in label for mark in _DASHED) else "-", label=label)
     if low is not None:
         axes.fill_between(x, low, high, color=colour, alpha=0.2, lw=0)
 

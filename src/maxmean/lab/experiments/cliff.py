@@ -129,7 +129,7 @@ def _curves(results: Results[Settings]) -> Figure:
         caption(axes[0, column], f"return, {epsilon}")
         caption(axes[1, column], f"largest value of the start state, {epsilon}", "episode")
         axes[1, column].axhline(-11, color="#8a8f98", lw=0.8)
-    legend_below(figure, axes[0, 0], columns=9)
+    legend_below(figure, axes[0, 0])
     return figure
 
 

@@ -100,7 +100,7 @@ def _rates(results: Results[Settings]) -> Figure:
             caption(
                 axes[row, column], f"mean return of {episodes:,} episodes, {epsilon}", "learning rate" if row else ""
             )
-    legend_below(figure, axes[0, 0], columns=8)
+    legend_below(figure, axes[0, 0])
     return figure
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..claims import Claim, Finding, Measured
 from ..experiment import Experiment, Results
-from ..figures import canvas, caption, line
+from ..figures import canvas, caption, line, logarithmic
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,8 +92,8 @@ class Convergence(Experiment[Settings]):
         caption(axes[0, 0], "largest error of Q, geometric mean over problems", "steps")
         caption(axes[0, 1], "KE-Q (Gaussian) with a condition dropped", "steps")
         for ax in axes.flat:
-            ax.set_xscale("log")
-            ax.set_yscale("log")
+            logarithmic(ax.xaxis)
+            logarithmic(ax.yaxis)
             ax.legend(frameon=False, fontsize=8)
         return {"errors": figure}
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..claims import Claim, Finding, Measured
 from ..experiment import Experiment, Results
-from ..figures import canvas, caption, legend_below, line
+from ..figures import canvas, caption, legend_below, line, logarithmic
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -148,7 +148,7 @@ def _panels(results: Results[Settings]) -> Figure:
     caption(axes[0, 1], "the same, last ten episodes")
     caption(axes[1, 0], "number of means averaged (TE-Q)", "episode")
     caption(axes[1, 1], "estimate of Q*(A, left) = -0.1", "episode")
-    legend_below(figure, axes[0, 0], columns=9)
+    legend_below(figure, axes[0, 0])
     return figure
 
 
@@ -163,7 +163,7 @@ def _initial(results: Results[Settings]) -> Figure:
             low, high = [100 * m.low for m in found], [100 * m.high for m in found]
             line(ax, x, [100 * m.value for m in found], str(name), k, low=low, high=high)
         ax.axhline(100 * _final(results, "q").value, color="#d1495b", lw=0.9, ls=":", label="q")
-        ax.set_xscale("log")
+        logarithmic(ax.xaxis)
         caption(ax, f"left chosen at the end, %; initial omegas {omega:g}", "initial process variance")
     legend_below(figure, axes[0, 0])
     return figure

@@ -8,7 +8,6 @@ from typing import Any
 from .data import Counts, Samples, Summaries
 from .estimators import (
     average_estimate,
-    best_probabilities,
     cross_validation_estimate,
     double_estimate,
     kernel_estimate,
@@ -34,6 +33,7 @@ from .kernels import (
     check_kernel,
 )
 from .methods import METHODS, Settings, evaluate
+from .probabilities import best_probabilities
 from .statistic import t_statistic
 
 _SUBMODULES = ("data", "inference", "methods", "processes", "theory", "tuning", "winner")

@@ -8,15 +8,14 @@ weights add up to one, and :func:`maxmean.mev.evaluate` gives them with the valu
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from functools import cache, partial
 
 import numpy as np
 
-from .arrays import Array, Rng, as_floats, constant, namespace, normal, special, uniform
+from .arrays import Array, Rng, as_floats, constant, namespace, uniform
 from .kernels import Gaussian, Indicator, Kernel, as_kernel
-from .statistic import check_options, t_statistic
+from .probabilities import best_probabilities
+from .statistic import t_statistic
 
 
 def maximum_estimate(means: Array) -> Array:
@@ -194,158 +193,3 @@ def random_argmax(values: Array, rng: Rng) -> Array:
     lottery = xp.where(tied, uniform(rng, tuple(values.shape), values), -xp.ones_like(values))
     winner = xp.argmax(lottery, axis=-1)[..., None]
     return winner == constant(np.arange(values.shape[-1]), winner)
-
-
-def best_probabilities(means: Array, variances: Array, *, draws: int | None = None, rng: Rng = 0) -> Array:
-    r"""P(option is the largest) under independent Gaussians with these means and variances (of the means).
-
-    Exact quadrature, or the share of ``draws`` Monte Carlo draws that an option wins.
-
-    >>> best_probabilities([0.0, 1.0], [0.5, 0.5]).round(6)
-    array([0.158655, 0.841345])
-    """
-    xp = namespace(means, variances)
-    means, variances = as_floats(xp, means, variances)
-    check_options(means, variances)
-    means, variances = xp.broadcast_arrays(means, variances)
-    if draws is not None:
-        if draws < 1:
-            raise ValueError(f"draws must be at least 1, not {draws}")
-        return _drawn_probabilities(xp, means, variances, draws, rng)
-    if xp is np:
-        weights = _by_rows(means, variances)
-    elif xp.__name__ == "jax.numpy":
-        weights = _compiled_probabilities()(means, variances)
-    else:
-        weights = _integrated_probabilities(xp, means, variances)
-    ties = xp.astype(means == xp.max(means, axis=-1, keepdims=True), means.dtype)
-    certain = xp.max(variances, axis=-1, keepdims=True) == 0
-    return xp.where(certain, ties / xp.sum(ties, axis=-1, keepdims=True), weights)
-
-
-@cache
-def _compiled_probabilities() -> Callable[..., Array]:
-    """Compiled as a whole: JAX would compile each step of the integral on its own, seconds for every new shape."""
-    import jax
-
-    return jax.jit(partial(_integrated_probabilities, jax.numpy))
-
-
-def _drawn_probabilities(xp: Array, means: Array, variances: Array, draws: int, rng: Rng) -> Array:
-    values = means + xp.sqrt(variances) * normal(rng, (draws, *means.shape), means)
-    won = xp.astype(values == xp.max(values, axis=-1, keepdims=True), means.dtype)
-    return xp.mean(won / xp.sum(won, axis=-1, keepdims=True), axis=0)
-
-
-_REACH = 8.5  # standard errors beyond which the Gaussian (1e-17) is nothing beside a probability
-_BREAKS = (-_REACH, -5.0, -2.5, 0.0, 2.5, 5.0, _REACH)
-_NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(12)
-_FAR = 100.0  # widest standard errors below the best where an option may be put if it lies lower still
-_NARROWEST = 1e-15  # widest standard errors: a certain option is one as narrow as this
-_ALIKE = 0.2  # widest standard errors: options no narrower than this share equal panels
-_BLOCK = 2_000  # means integrated at once: bounds the memory of a large batch
-
-
-def _integrated_probabilities(xp: Array, means: Array, variances: Array) -> Array:
-    gaps, errors = _standardised(xp, means, variances)
-    return _weights(xp, gaps, errors, *_panels(xp, gaps, errors))
-
-
-def _by_rows(means: np.ndarray, variances: np.ndarray) -> np.ndarray:
-    """The same for NumPy: a block of rows at a time, those whose options are about as wide with cheaper panels."""
-    options = means.shape[-1]
-    gaps, errors = _standardised(np, means.reshape(-1, options), variances.reshape(-1, options))
-    alike = errors.min(axis=-1, initial=1.0) > _ALIKE
-    weights = np.empty_like(gaps)
-    for group, panels in ((alike, _uniform_panels), (~alike, partial(_panels, np))):
-        rows = np.flatnonzero(group)
-        step = max(1, _BLOCK // max(options, 1))
-        for block in (rows[i : i + step] for i in range(0, len(rows), step)):
-            weights[block] = _weights(np, gaps[block], errors[block], *panels(gaps[block], errors[block]))
-    return weights.reshape(means.shape)
-
-
-def _standardised(xp: Array, means: Array, variances: Array) -> tuple[Array, Array]:
-    """Means relative to the best and standard errors, both in units of the widest standard error.
-
-    Certain options become very narrow ones. An option that ends below where another begins never wins: it is put far below,
-    as wide as the widest, where it costs nothing. The inner `where`s keep derivatives finite where the outer ones discard them.
-    """
-    widest = xp.max(variances, axis=-1, keepdims=True)
-    certain = widest == 0
-    unit = xp.sqrt(xp.where(certain, 1.0, widest))
-    narrow = variances <= _NARROWEST**2 * widest
-    errors = xp.where(narrow, _NARROWEST, xp.sqrt(xp.where(narrow, 1.0, variances)) / unit)
-    gaps = means - xp.max(means, axis=-1, keepdims=True)
-    far = gaps < -_FAR * unit
-    scaled = xp.where(far, 0.0, gaps) / unit
-    hopeless = far | (
-        scaled + _REACH * errors < xp.max(xp.where(far, -xp.inf, scaled - _REACH * errors), axis=-1, keepdims=True)
-    )
-    hopeless = hopeless | (certain & (gaps < 0))
-    return xp.where(hopeless, -_FAR, scaled), xp.where(hopeless, 1.0, errors)
-
-
-def _weights(xp: Array, gaps: Array, errors: Array, centres: Array, start: Array, half: Array) -> Array:
-    """Gauss-Legendre on the panels. The integrand is f_i/F_i times the product of all F_j."""
-    nodes, node_weights = (constant(values, gaps) for values in (_NODES, _NODE_WEIGHTS))
-    offsets = (start[..., None] + half[..., None] * (1 + nodes))[..., None]  # (..., panels, nodes, 1)
-    measure = (half[..., None] * node_weights)[..., None]
-    z = ((centres[..., None] - gaps[..., None, :])[..., None, :] + offsets) / errors[..., None, None, :]
-    log_cdf = special(xp).log_ndtr(z)
-    log_density = -0.5 * z * z - xp.log(errors * math.sqrt(2 * math.pi))[..., None, None, :]
-    integrand = xp.exp(log_density - log_cdf + xp.sum(log_cdf, axis=-1, keepdims=True))
-    weights = xp.sum(measure * integrand, axis=(-3, -2))
-    return weights / xp.sum(weights, axis=-1, keepdims=True)
-
-
-def _uniform_panels(gaps: np.ndarray, errors: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Panels of equal width, in the form of :func:`_panels`. Where all densities are about as wide these are enough.
-
-    Many options then cost a few panels and not a few for each of them.
-    """
-    low = (gaps - _REACH * errors).max(axis=-1, keepdims=True)
-    high = (gaps + _REACH * errors).max(axis=-1, keepdims=True)
-    panels = math.ceil((high - low).max() / (1.5 * errors.min()))
-    half = np.broadcast_to((high - low) / (2 * panels), (*low.shape[:-1], panels))
-    return np.zeros_like(half), low + 2 * half * np.arange(panels), half
-
-
-def _panels(xp: Array, gaps: Array, errors: Array) -> tuple[Array, Array, Array]:
-    """The panels between the break points: the mean that each is measured from, its start relative to that, its half width.
-
-    Relative to a mean, because a panel inside a narrow density far from zero has no width in absolute floating-point numbers.
-    """
-    options = gaps.shape[-1]
-    bottom, top = gaps - _REACH * errors, gaps + _REACH * errors
-    owner = constant(np.tile(np.arange(options), len(_BREAKS)), xp.argmax(gaps, axis=-1))
-    multiple = constant(np.repeat(_BREAKS, options), gaps)
-    owner, multiple = (xp.broadcast_to(a, (*gaps.shape[:-1], a.shape[0])) for a in (owner, multiple))
-
-    def of(values: Array, index: Array) -> Array:
-        return xp.take_along_axis(values, index, axis=-1)
-
-    def narrowest(among: Array) -> Array:
-        return xp.argmin(xp.where(among, errors[..., None, :], xp.inf), axis=-1)
-
-    # Inside a much narrower density, and below the lowest point that counts, a break point moves to the lower end there.
-    point = (of(gaps, owner) + multiple * of(errors, owner))[..., None]
-    inside = (bottom[..., None, :] < point) & (point < top[..., None, :])
-    inside = inside & (errors[..., None, :] < 0.1 * of(errors, owner)[..., None])
-    moved = xp.any(inside, axis=-1)
-    owner, multiple = xp.where(moved, narrowest(inside), owner), xp.where(moved, -_REACH, multiple)
-    lowest = xp.argmax(bottom, axis=-1)[..., None]
-    moved = of(gaps, owner) + multiple * of(errors, owner) < of(bottom, lowest)
-    owner, multiple = xp.where(moved, lowest, owner), xp.where(moved, -_REACH, multiple)
-
-    # In order; points that only their offsets tell apart, by these.
-    order = xp.argsort(multiple * of(errors, owner), axis=-1)
-    owner, multiple = of(owner, order), of(multiple, order)
-    order = xp.argsort(of(gaps, owner) + multiple * of(errors, owner), axis=-1, stable=True)
-    owner, offset = of(owner, order), of(multiple * of(errors, owner), order)
-    base = of(gaps, owner)
-    point = (base + offset)[..., None]
-    anchor = narrowest((bottom[..., None, :] <= point[..., :-1, :]) & (point[..., 1:, :] <= top[..., None, :]))
-    centre = of(gaps, anchor)
-    start, stop = (base[..., :-1] - centre) + offset[..., :-1], (base[..., 1:] - centre) + offset[..., 1:]
-    return centre, start, (stop - start) / 2

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from .data import EXACT_RESAMPLING, Data, Samples, matrix_root
-from .estimators import best_probabilities
 from .methods import DEFAULTS, METHODS, Settings, evaluate, needs_parts
+from .probabilities import best_probabilities
 
 RESAMPLES = 2_000
 _CHUNK = 4_000_000  # numbers held at once

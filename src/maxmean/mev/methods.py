@@ -11,7 +11,6 @@ import numpy as np
 from .arrays import Array, Rng, namespace, streams
 from .data import Data, DataError
 from .estimators import (
-    best_probabilities,
     cross_validation_estimate,
     double_estimate,
     kernel_weights,
@@ -20,6 +19,7 @@ from .estimators import (
     weighted_mean,
 )
 from .kernels import KERNELS, Gaussian, Indicator, Kernel, KernelError
+from .probabilities import best_probabilities
 
 METHODS: dict[str, str] = {
     "me": "largest mean, naive",

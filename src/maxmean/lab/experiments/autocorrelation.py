@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -10,9 +10,9 @@ import numpy as np
 
 from ...mev.processes import autocorrelated
 from ..claims import Claim, Finding, Measured
-from ..experiment import Experiment, Results
+from ..experiment import Results
 from ..figures import canvas, caption, line
-from .simulation import QUICK, Curves, Draw, Settings, curves, parts, study
+from .simulation import Curves, DependenceStudy, Settings, curves
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,24 +32,18 @@ ESTIMATORS: dict[str, dict[str, Any]] = {
 OF_THE_PAPER = tuple(name for name in ESTIMATORS if name != "cve, consecutive halves")
 
 
-class Autocorrelation(Experiment[Settings]):
+class Autocorrelation(DependenceStudy):
     """Bias and variance of the estimators as the in-sample correlation grows."""
 
     name = "autocorrelation"
     title = "In-sample dependence: AR(1) processes"
     section = "4.2"
 
-    def settings(self, scale: str) -> Settings:
-        return Settings() if scale == "paper" else QUICK
+    estimators = ESTIMATORS
+    process = staticmethod(autocorrelated)
 
-    def parts(self, settings: Settings) -> Sequence[Mapping[str, Any]]:
-        return parts(settings)
-
-    def compute(self, settings: Settings, part: Mapping[str, Any], rng: np.random.Generator) -> pd.DataFrame:
-        if part["what"] == "sample":
-            return _paths(settings, rng)
-        draw = Draw(autocorrelated, rng, {"rho": part["rho"], "sigma": settings.sigma, "n": settings.n})
-        return study(settings, part, ESTIMATORS, draw)
+    def sample(self, settings: Settings, rng: np.random.Generator) -> pd.DataFrame:
+        return _paths(settings, rng)
 
     def figures(self, results: Results[Settings]) -> dict[str, Figure]:
         return {"paths": _draw_paths(results), "curves": curves(results, list(ESTIMATORS))}

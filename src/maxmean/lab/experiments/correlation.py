@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...mev.processes import correlated_pair
 from ..claims import Claim, Finding, Measured
-from ..experiment import Experiment, Results
+from ..experiment import Results
 from ..figures import canvas, caption
-from .simulation import QUICK, Curves, Draw, Settings, curves, parts, study
+from .simulation import Curves, DependenceStudy, Settings, curves
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,24 +19,18 @@ if TYPE_CHECKING:
 ESTIMATORS: dict[str, dict[str, Any]] = {name: {"method": name} for name in ("me", "cve", "te", "ke", "te*", "ke*")}
 
 
-class Correlation(Experiment[Settings]):
+class Correlation(DependenceStudy):
     """Bias and variance of the estimators, corrected and not, as the cross-sample correlation grows."""
 
     name = "correlation"
     title = "Cross-sample dependence: a correlated pair"
     section = "4.3"
 
-    def settings(self, scale: str) -> Settings:
-        return Settings() if scale == "paper" else QUICK
+    estimators = ESTIMATORS
+    process = staticmethod(correlated_pair)
 
-    def parts(self, settings: Settings) -> Sequence[Mapping[str, Any]]:
-        return parts(settings)
-
-    def compute(self, settings: Settings, part: Mapping[str, Any], rng: np.random.Generator) -> pd.DataFrame:
-        if part["what"] == "sample":
-            return _pairs(settings, rng)
-        draw = Draw(correlated_pair, rng, {"rho": part["rho"], "sigma": settings.sigma, "n": settings.n})
-        return study(settings, part, ESTIMATORS, draw)
+    def sample(self, settings: Settings, rng: np.random.Generator) -> pd.DataFrame:
+        return _pairs(settings, rng)
 
     def figures(self, results: Results[Settings]) -> dict[str, Figure]:
         return {"pairs": _draw_pairs(results), "curves": curves(results, list(ESTIMATORS))}

@@ -6,9 +6,10 @@ independent, so their spread gives the confidence intervals.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from ...mev.data import Samples, summarise
 from ...mev.methods import Settings as MethodSettings
 from ...mev.methods import evaluate
 from ..claims import Measured
-from ..experiment import Results
+from ..experiment import Experiment, Results
 from ..figures import canvas, caption, legend_below, line
 
 if TYPE_CHECKING:
@@ -41,11 +42,31 @@ class Settings:
 QUICK = Settings(gaps=tuple(float(gap) for gap in np.linspace(0, 5, 11)), repetitions=2_000, runs=8, runs_a_shard=4)
 
 
-def parts(settings: Settings) -> Sequence[Mapping[str, Any]]:
-    """One shard for each rho and block of runs, and one with a sample to look at."""
-    starts = range(0, settings.runs, settings.runs_a_shard)
-    blocks = [{"what": "study", "rho": rho, "first_run": start} for rho in settings.rhos for start in starts]
-    return [*blocks, {"what": "sample", "rho": -1.0, "first_run": 0}]
+class DependenceStudy(Experiment[Settings]):
+    """Bias and variance of estimators as some dependence rho grows; a subclass names the process and the estimators."""
+
+    estimators: ClassVar[Mapping[str, Mapping[str, Any]]]
+    """By label: the ``method``, and where they matter ``alpha`` and whether halves are ``consecutive``."""
+    process: ClassVar[Callable[..., Samples]]
+
+    @abstractmethod
+    def sample(self, settings: Settings, rng: np.random.Generator) -> pd.DataFrame:
+        """A sample for every rho, to look at."""
+
+    def settings(self, scale: str) -> Settings:
+        return Settings() if scale == "paper" else QUICK
+
+    def parts(self, settings: Settings) -> Sequence[Mapping[str, Any]]:
+        """One shard for each rho and block of runs, and one with the sample."""
+        starts = range(0, settings.runs, settings.runs_a_shard)
+        blocks = [{"what": "study", "rho": rho, "first_run": start} for rho in settings.rhos for start in starts]
+        return [*blocks, {"what": "sample", "rho": -1.0, "first_run": 0}]
+
+    def compute(self, settings: Settings, part: Mapping[str, Any], rng: np.random.Generator) -> pd.DataFrame:
+        if part["what"] == "sample":
+            return self.sample(settings, rng)
+        draw = Draw(type(self).process, rng, {"rho": part["rho"], "sigma": settings.sigma, "n": settings.n})
+        return study(settings, part, self.estimators, draw)
 
 
 def study(

@@ -127,5 +127,22 @@ for kernel in (before, mev.Gaussian(2.0)):
 """
 
 
+def test_a_kernel_made_before_jax_arrives_is_a_pytree_once_it_has() -> None:
+    code = """
+from maxmean import mev
+kernel, custom = mev.Gaussian(0.84), mev.Custom(lambda t: 1 / (1 - t))
+import sys
+assert "jax" not in sys.modules
+import jax, jax.numpy as jnp
+means, variances = jnp.array([0.0, 1.0]), jnp.array([1.0, 1.0])
+assert jax.jit(mev.kernel_estimate)(means, variances, kernel) == mev.kernel_estimate(means, variances, kernel)
+assert jax.tree_util.tree_leaves(kernel) == [0.84]
+jax.jit(mev.kernel_estimate)(means, variances, custom)
+import jax.numpy, importlib
+importlib.import_module("jax.scipy.special")
+"""
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, timeout=60)
+
+
 def test_jax_is_not_imported_unasked_and_kernels_made_before_it_work_with_it() -> None:
     subprocess.run([sys.executable, "-W", "error", "-c", FRESH], check=True, timeout=60)

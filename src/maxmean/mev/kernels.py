@@ -12,6 +12,10 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
+from types import ModuleType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -387,6 +391,32 @@ def _clipped(statistic: Array, lowest: float) -> Array:
     return xp.clip(statistic, lowest, None)
 
 
-for _cls in KERNELS.values():
-    _register_with_jax(_cls)
-_register_with_jax(Custom)
+class _WhenJaxArrives(MetaPathFinder):
+    """Registers every kernel class right after JAX is imported, so that kernels made before it are pytrees, too."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if name != "jax":
+            return None
+        sys.meta_path.remove(self)
+        spec = find_spec("jax")
+        if spec is None or spec.loader is None:
+            return None
+        load = spec.loader.exec_module
+
+        def load_and_register(module: ModuleType) -> None:
+            load(module)
+            _register_all()
+
+        spec.loader.exec_module = load_and_register  # type: ignore[method-assign]
+        return spec
+
+
+def _register_all() -> None:
+    for cls in Kernel.__subclasses__():
+        _register_with_jax(cls)
+
+
+if "jax" in sys.modules:
+    _register_all()
+else:
+    sys.meta_path.insert(0, _WhenJaxArrives())

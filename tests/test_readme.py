@@ -26,6 +26,27 @@ def test_the_table_is_what_the_demo_prints() -> None:
     assert [line.rstrip() for line in run.stdout.splitlines()] == shown.splitlines()
 
 
+def test_the_picture_is_what_the_command_draws(tmp_path: Path) -> None:
+    """The same picture, up to what another version of the fonts may do: size and mean colour agree."""
+    from matplotlib.image import imread
+
+    fresh = tmp_path / "ads.png"
+    command = [
+        sys.executable,
+        "-m",
+        "maxmean.cli",
+        "estimate",
+        "src/maxmean/data/ads.csv",
+        "--quiet",
+        "--plot",
+        str(fresh),
+    ]
+    subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
+    drawn, shown = imread(fresh), imread(ROOT / "docs" / "ads.png")
+    assert drawn.shape == shown.shape
+    assert abs(drawn - shown).mean() < 0.01
+
+
 def test_the_bundled_data_is_what_its_script_makes() -> None:
     run = subprocess.run([sys.executable, "examples/make_ads.py"], cwd=ROOT, capture_output=True, text=True, check=True)
     assert run.stdout == (ROOT / "src/maxmean/data/ads.csv").read_text()

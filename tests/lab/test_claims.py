@@ -51,6 +51,16 @@ def test_the_interval_of_runs_is_students() -> None:
     assert math.isinf(Measured.mean([1.0]).high)
 
 
+def test_the_interval_of_a_difference_is_welchs() -> None:
+    rng = np.random.default_rng(1)
+    first, second = rng.normal(1, 1, 12), rng.normal(0, 3, 5)
+    expected = stats.ttest_ind(first, second, equal_var=False).confidence_interval(0.95)
+    found = Measured.difference(first, second)
+    np.testing.assert_allclose((found.low, found.high), (expected.low, expected.high), rtol=1e-12)
+    assert math.isinf(Measured.difference([1.0], second).low)
+    assert Measured.difference([2.0, 2.0], [1.0, 1.0]) == Measured.exact(1.0)
+
+
 def test_noise_around_zero_is_undecided_and_a_clear_effect_is_not(tmp_path_factory: pytest.TempPathFactory) -> None:
     """False verdicts on a true zero happen in 5% of runs: at most 12 of 100 (binomial tail 0.2%)."""
     decided = 0

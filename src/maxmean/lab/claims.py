@@ -34,13 +34,31 @@ class Measured:
     @classmethod
     def mean(cls, values: Any, level: float = 0.95) -> Measured:
         """Mean of independent runs, with Student's interval."""
-        from scipy.special import stdtrit
-
         values = np.asarray(values, dtype=float)
         if len(values) < 2:
             return cls(float(values.mean()), -math.inf, math.inf)
-        reach = stdtrit(len(values) - 1, (1 + level) / 2) * values.std(ddof=1) / math.sqrt(len(values))
-        return cls(float(values.mean()), float(values.mean() - reach), float(values.mean() + reach))
+        return cls.around(values.mean(), values.std(ddof=1) / math.sqrt(len(values)), len(values) - 1, level)
+
+    @classmethod
+    def difference(cls, first: Any, second: Any, level: float = 0.95) -> Measured:
+        """Mean of one group of runs minus that of an independent one, with Welch's interval."""
+        groups = [np.asarray(group, dtype=float) for group in (first, second)]
+        gap = groups[0].mean() - groups[1].mean()
+        if min(len(group) for group in groups) < 2:
+            return cls(float(gap), -math.inf, math.inf)
+        squares = [group.var(ddof=1) / len(group) for group in groups]
+        if sum(squares) == 0:
+            return cls.exact(gap)
+        freedom = sum(squares) ** 2 / sum(s * s / (len(g) - 1) for s, g in zip(squares, groups, strict=True))
+        return cls.around(gap, math.sqrt(sum(squares)), freedom, level)
+
+    @classmethod
+    def around(cls, value: float, error: float, freedom: float, level: float = 0.95) -> Measured:
+        """A number with its standard error, and Student's interval with so many degrees of freedom."""
+        from scipy.special import stdtrit
+
+        reach = float(stdtrit(freedom, (1 + level) / 2)) * error
+        return cls(float(value), float(value - reach), float(value + reach))
 
     def to_dict(self) -> dict[str, float | None]:
         ends = {"value": self.value, "low": self.low, "high": self.high}

@@ -190,8 +190,7 @@ def _variance_gap(results: Results[Settings], problem: str, more: str, less: str
     n = len(pieces[more][0])
     left_out = np.array([gap(np.arange(n) != k) for k in range(n)])
     whole = gap(np.ones(n, dtype=bool))
-    reach = 1.97 * np.sqrt((n - 1) / n * ((left_out - left_out.mean()) ** 2).sum())
-    return Measured(whole, whole - reach, whole + reach)
+    return Measured.around(whole, float(np.sqrt((n - 1) / n * ((left_out - left_out.mean()) ** 2).sum())), n - 1)
 
 
 def _a3(results: Results[Settings]) -> Finding:

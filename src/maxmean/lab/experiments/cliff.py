@@ -142,11 +142,9 @@ def _blocks(results: Results[Settings], name: str, rule: str, column: str, last:
 
 
 def _apart(results: Results[Settings], high: str, low: str, rule: str, column: str, last: int | None) -> Measured:
-    """How far one algorithm's mean lies above another's; their runs are independent, so Welch's standard error."""
+    """How far one algorithm's mean lies above another's; their runs are independent."""
     first, second = (_blocks(results, name, rule, column, last) for name in (high, low))
-    reach = 2.1 * np.sqrt(first.var(ddof=1) / len(first) + second.var(ddof=1) / len(second))
-    gap = float(first.mean() - second.mean())
-    return Measured(gap, gap - reach, gap + reach)
+    return Measured.difference(first, second)
 
 
 def _w1(results: Results[Settings]) -> Finding:
@@ -175,7 +173,7 @@ def _w2(results: Results[Settings]) -> Finding:
     for rule in RULES:
         gaps = {name: _apart(results, "q", name, rule, "value", None) for name in ALGORITHMS if name != "q"}
         margins[f"{rule}: q's value of the start above the highest other, mean over training"] = min(
-            gaps.values(), key=lambda m: m.low
+            gaps.values(), key=lambda m: m.high
         )
         below = {name: _apart(results, name, "dq", rule, "value", None) for name in ALGORITHMS if name != "dq"}
         margins[f"{rule}: dq's value below the lowest other"] = min(below.values(), key=lambda m: m.high)
@@ -192,10 +190,8 @@ def _w3(results: Results[Settings]) -> Finding:
     margins = {}
     for name in ALGORITHMS:
         annealed, constant = (_blocks(results, name, rule, "return", None) for rule in ("annealed", "constant"))
-        reach = 2.1 * np.sqrt(annealed.var(ddof=1) / len(annealed) + constant.var(ddof=1) / len(constant))
-        gap = float(annealed.mean() - constant.mean())
-        margins[f"return of {name}, annealed minus constant, mean over training"] = Measured(
-            gap, gap - reach, gap + reach
+        margins[f"return of {name}, annealed minus constant, mean over training"] = Measured.difference(
+            annealed, constant
         )
     return Finding(margins)
 

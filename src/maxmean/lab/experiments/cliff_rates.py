@@ -110,13 +110,6 @@ def _values(results: Results[Settings], what: str, name: str, rule: str, rate: f
     return table.loc[chosen, "return"].to_numpy()
 
 
-def _minus(first: np.ndarray, second: np.ndarray) -> Measured:
-    """Difference of the means of independent groups, with an interval from both standard errors."""
-    reach = 2.1 * np.sqrt(first.var(ddof=1) / len(first) + second.var(ddof=1) / len(second))
-    gap = float(first.mean() - second.mean())
-    return Measured(gap, gap - reach, gap + reach)
-
-
 def _w4(results: Results[Settings]) -> Finding:
     rates = results.settings.rates
     margins, numbers = {}, {}
@@ -132,21 +125,15 @@ def _w4(results: Results[Settings]) -> Finding:
         others = [name for name in ALGORITHMS if name not in ("te-q(0.05)", "ke-q")]
         for name in ("te-q(0.05)", "ke-q"):
             rival = max(others, key=lambda other: worst[other].mean())
-            margins[f"{rule}: worst case of {name} above the best other's ({rival})"] = _minus(
+            margins[f"{rule}: worst case of {name} above the best other's ({rival})"] = Measured.difference(
                 worst[name], worst[rival]
             )
         for name in ("dq", "scq(2)", "scq(3)"):
             before, last = (_values(results, "interim", name, rule, rate) for rate in rates[-2:])
-            drop = _minus(before, last)
-            margins[
-                f"{rule}: {name} loses more than a fifth of its return from rate {rates[-2]:g} to {rates[-1]:g}"
-            ] = Measured(
-                drop.value - 0.2 * abs(before.mean()),
-                drop.low - 0.2 * abs(before.mean()),
-                drop.high - 0.2 * abs(before.mean()),
-            )
+            loss = f"{name} loses more than a fifth of its return from rate {rates[-2]:g} to {rates[-1]:g}"
+            margins[f"{rule}: {loss}"] = Measured.difference(1.2 * before, last)  # returns are negative
     before, last = (_values(results, "interim", "scq(2, step)", "constant", rate) for rate in rates[-2:])
-    numbers["constant: drop of scq(2) with the table of one step ago"] = _minus(before, last)
+    numbers["constant: drop of scq(2) with the table of one step ago"] = Measured.difference(before, last)
     note = (
         "SCQ takes for Q_prev each entry's value before its own last update. With the other reading of its paper, the table one "
         "step ago, it is almost Q-learning; the numbers show what becomes of the drop then."
@@ -165,9 +152,11 @@ def _w5(results: Results[Settings]) -> Finding:
             numbers[f"{rule}: asymptotic return of {name}, mean over learning rates"] = Measured.mean(means[name, rule])
     for name in ("dq", "scq(2)", "scq(3)"):
         for rival in ("wq", "te-q(0.05)", "ke-q"):
-            margins[f"constant: {name} above {rival}"] = _minus(means[name, "constant"], means[rival, "constant"])
-    spread = [means[name, "annealed"].mean() for name in ALGORITHMS]
-    margins["annealed: all within 2 of each other"] = Measured.exact(2.0 - (max(spread) - min(spread)))
+            margins[f"constant: {name} above {rival}"] = Measured.difference(
+                means[name, "constant"], means[rival, "constant"]
+            )
+    order = sorted((means[name, "annealed"] for name in ALGORITHMS), key=np.mean)
+    margins["annealed: best and worst within 2 of each other"] = Measured.difference(order[0] + 2, order[-1])
     note = (
         "Averages over all ten learning rates and all 50,000 episodes, the early ones included. scq(2, step) is SCQ with the "
         "table of one step ago as Q_prev: it stays with Q-learning."

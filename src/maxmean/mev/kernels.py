@@ -11,15 +11,12 @@ import math
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, fields
-from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec
-from importlib.util import find_spec
-from types import ModuleType
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
+from . import pytrees
 from .arrays import Array, as_floats, beside, is_jax, is_torch, namespace, quiet, special
 
 
@@ -31,10 +28,11 @@ class Kernel(ABC):
     """What all kernels share. Call one with T to get the (not yet normalised) weights."""
 
     name: ClassVar[str]
-    _registered: ClassVar[set[type]] = set()
+    static: ClassVar[bool] = False
+    """Whether its fields are constants for JAX and not leaves that may be traced."""
 
     def __post_init__(self) -> None:
-        _register_with_jax(type(self))
+        pytrees.register(type(self))
         self._check()
 
     def _check(self) -> None:  # noqa: B027  (kernels without parameters have nothing to check)
@@ -260,6 +258,7 @@ class Custom(Kernel):
     label: str = "custom"
 
     name: ClassVar[str] = "custom"
+    static: ClassVar[bool] = True  # a function is no leaf
 
     def _check(self) -> None:
         check_kernel(self.function)
@@ -335,28 +334,6 @@ def _evaluate(function: Callable[[Array], Array], grid: np.ndarray) -> np.ndarra
         return function(torch.as_tensor(grid)).detach().cpu().numpy()
 
 
-def _register_with_jax(cls: type[Kernel]) -> None:
-    """Make ``cls`` a JAX pytree, once, as soon as JAX is there. JAX is never imported for this."""
-    jax = sys.modules.get("jax")
-    if jax is None or not hasattr(jax, "tree_util") or cls in Kernel._registered:
-        return
-    Kernel._registered.add(cls)
-    static = cls is Custom  # a function is no leaf
-    names = [f.name for f in fields(cls)]  # type: ignore[arg-type]
-
-    def flatten(kernel: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        values = tuple(getattr(kernel, name) for name in names)
-        return ((), values) if static else (values, ())
-
-    def unflatten(constant: tuple[Any, ...], leaves: tuple[Any, ...]) -> Any:
-        kernel = object.__new__(cls)  # no checks here: leaves may be tracers or placeholders
-        for name, value in zip(names, constant if static else leaves, strict=True):
-            object.__setattr__(kernel, name, value)
-        return kernel
-
-    jax.tree_util.register_pytree_node(cls, flatten, unflatten)
-
-
 def _require(value: Any, condition: Callable[[Any], Any], sentence: str) -> None:
     """Check a parameter whose value is known; a traced one is the caller's responsibility."""
     jax = sys.modules.get("jax")
@@ -391,32 +368,4 @@ def _clipped(statistic: Array, lowest: float) -> Array:
     return xp.clip(statistic, lowest, None)
 
 
-class _WhenJaxArrives(MetaPathFinder):
-    """Registers every kernel class right after JAX is imported, so that kernels made before it are pytrees, too."""
-
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        if name != "jax":
-            return None
-        sys.meta_path.remove(self)
-        spec = find_spec("jax")
-        if spec is None or spec.loader is None:
-            return None
-        load = spec.loader.exec_module
-
-        def load_and_register(module: ModuleType) -> None:
-            load(module)
-            _register_all()
-
-        spec.loader.exec_module = load_and_register  # type: ignore[method-assign]
-        return spec
-
-
-def _register_all() -> None:
-    for cls in Kernel.__subclasses__():
-        _register_with_jax(cls)
-
-
-if "jax" in sys.modules:
-    _register_all()
-else:
-    sys.meta_path.insert(0, _WhenJaxArrives())
+pytrees.register_family(Kernel)

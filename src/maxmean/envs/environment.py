@@ -1,0 +1,64 @@
+"""What an environment is: pure functions of a state pytree, one environment at a time; many at once is ``jax.vmap``'s business."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
+
+import jax
+
+
+class EnvError(ValueError):
+    """A name, an option or an action that does not fit; the message is one sentence that says what would."""
+
+
+class Step(NamedTuple):
+    """What one step of an environment gives."""
+
+    state: Any
+    """The new state; of no use for further steps once the episode has ended."""
+    observation: jax.Array
+    reward: jax.Array
+    """float32 scalar."""
+    terminated: jax.Array
+    """bool: the episode has come to its own end; nothing follows."""
+    truncated: jax.Array
+    """bool: the episode was cut off; the state still has a value."""
+
+
+class Environment(ABC):
+    """An environment with discrete actions whose state is a pytree and whose observation is a function of that state.
+
+    Nothing here is changed by a step: all that changes is in the state. So a state can be kept, copied, put into a replay and
+    stepped again from there as often as wanted. Instances are frozen and hashable: they may be static arguments of ``jax.jit``.
+    """
+
+    name: str
+    n_actions: int
+
+    @abstractmethod
+    def reset(self, key: jax.Array, previous: Any = None) -> tuple[Any, jax.Array]:
+        """Start an episode: its first state and observation. ``previous`` is the state in which the last episode ended, if
+        there was one; an environment may carry something over from it.
+        """
+
+    @abstractmethod
+    def step(self, key: jax.Array, state: Any, action: jax.Array) -> Step:
+        """Take ``action``. An action that is out of range is an error outside ``jit``; inside it, it cannot be seen."""
+
+    @abstractmethod
+    def observe(self, state: Any) -> jax.Array:
+        """What the agent sees of ``state``."""
+
+    @property
+    def observation(self) -> jax.ShapeDtypeStruct:
+        """Shape and type of an observation."""
+        return jax.eval_shape(lambda key: self.reset(key)[1], jax.eval_shape(lambda: jax.random.key(0)))
+
+
+def check_action(action: Any, n_actions: int) -> None:
+    """Refuse an action out of range, where it can be seen: outside ``jit``."""
+    if isinstance(action, jax.core.Tracer):
+        return
+    if not 0 <= int(action) < n_actions:
+        raise EnvError(f"action {int(action)} is out of range: there are {n_actions} actions, 0 to {n_actions - 1}")

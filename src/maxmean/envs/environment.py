@@ -1,4 +1,4 @@
-"""What an environment is: pure functions of a state pytree, one environment at a time; many at once is ``jax.vmap``'s business."""
+"""What an environment is: pure functions of a state pytree. They serve one environment; many at once are ``jax.vmap``'s business."""
 
 from __future__ import annotations
 
@@ -33,8 +33,15 @@ class Environment(ABC):
     stepped again from there as often as wanted. Instances are frozen and hashable: they may be static arguments of ``jax.jit``.
     """
 
-    name: str
-    n_actions: int
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What :func:`maxmean.envs.make` calls it."""
+
+    @property
+    @abstractmethod
+    def n_actions(self) -> int:
+        """Actions are 0 to n_actions - 1."""
 
     @abstractmethod
     def reset(self, key: jax.Array, previous: Any = None) -> tuple[Any, jax.Array]:

@@ -8,7 +8,7 @@ from .seaquest import Seaquest
 from .space_invaders import SpaceInvaders
 
 GAMES: dict[str, type[MinAtar]] = {
-    str(game.name): game for game in (Asterix, Breakout, Freeway, Seaquest, SpaceInvaders)
+    f"minatar/{game.game_name}": game for game in (Asterix, Breakout, Freeway, Seaquest, SpaceInvaders)
 }
 
 __all__ = [

@@ -54,7 +54,7 @@ class Outcomes(NamedTuple):
 class Asterix(MinAtar):
     """Walk freely in rows 1 to 8. Gold is a point; an enemy is the end. Over time they come more often and faster."""
 
-    name: ClassVar[str] = "minatar/asterix"
+    game_name: ClassVar[str] = "asterix"
     channels: ClassVar[tuple[str, ...]] = ("player", "enemy", "trail", "gold")
     useful_actions: ClassVar[tuple[int, ...]] = (NOOP, LEFT, UP, RIGHT, DOWN)
     frame_words: ClassVar[int] = 3

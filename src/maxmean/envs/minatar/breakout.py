@@ -43,7 +43,7 @@ class Breakout(MinAtar):
     last brick is gone, the next ball that comes down finds a new wall.
     """
 
-    name: ClassVar[str] = "minatar/breakout"
+    game_name: ClassVar[str] = "breakout"
     channels: ClassVar[tuple[str, ...]] = ("paddle", "ball", "trail", "brick")
     useful_actions: ClassVar[tuple[int, ...]] = (NOOP, LEFT, RIGHT)
     start_words: ClassVar[int] = 1

@@ -49,7 +49,7 @@ class Freeway(MinAtar):
 
     step_limit: int = 2_501
 
-    name: ClassVar[str] = "minatar/freeway"
+    game_name: ClassVar[str] = "freeway"
     channels: ClassVar[tuple[str, ...]] = ("chicken", "car", "speed1", "speed2", "speed3", "speed4", "speed5")
     useful_actions: ClassVar[tuple[int, ...]] = (NOOP, UP, DOWN)
     frame_words: ClassVar[int] = 5

@@ -52,6 +52,7 @@ class MinAtar(Environment):
     step_limit: int = 10_000
     """Frames after which an episode is truncated; at most 65,535."""
 
+    game_name: ClassVar[str]
     channels: ClassVar[tuple[str, ...]]
     """What each channel of an observation shows."""
     useful_actions: ClassVar[tuple[int, ...]]
@@ -89,7 +90,11 @@ class MinAtar(Environment):
         return self.useful_actions if self.minimal_actions else tuple(range(6))
 
     @property
-    def n_actions(self) -> int:  # type: ignore[override]
+    def name(self) -> str:
+        return f"minatar/{self.game_name}"
+
+    @property
+    def n_actions(self) -> int:
         return len(self.actions)
 
     def reset(self, key: jax.Array, previous: State | None = None) -> tuple[State, jax.Array]:

@@ -92,7 +92,7 @@ class Seaquest(MinAtar):
     gives up to ten points, one for each cell of the oxygen gauge. Each surfacing makes the game harder.
     """
 
-    name: ClassVar[str] = "minatar/seaquest"
+    game_name: ClassVar[str] = "seaquest"
     channels: ClassVar[tuple[str, ...]] = (
         "sub_front",
         "sub_back",

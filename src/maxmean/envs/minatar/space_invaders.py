@@ -56,7 +56,7 @@ class SpaceInvaders(MinAtar):
     aliens that would leave at the bottom, end the game.
     """
 
-    name: ClassVar[str] = "minatar/space_invaders"
+    game_name: ClassVar[str] = "space_invaders"
     channels: ClassVar[tuple[str, ...]] = (
         "cannon",
         "alien",

@@ -1,4 +1,4 @@
-"""What an environment is: pure functions of a state pytree. They serve one environment; many at once are ``jax.vmap``'s business."""
+"""What an environment is: pure functions of a state pytree. Many environments at once are the business of ``jax.vmap``."""
 
 from __future__ import annotations
 

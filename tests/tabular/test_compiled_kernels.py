@@ -14,7 +14,7 @@ from scipy.special import betainc, ndtr
 
 from maxmean import mev
 from maxmean.tabular.kernels import CompiledKernel, _beta_cdf, compile_kernel, kernel_value, phi
-from maxmean.tabular.loop import kernel_target
+from maxmean.tabular.targets import KERNEL, kernel_target, survey
 
 INF = math.inf
 EXACT = (
@@ -175,11 +175,18 @@ variances = st.one_of(st.sampled_from([0.0, 0.0, 1.0]), st.floats(0.0, 1e4), st.
 options = st.lists(st.tuples(numbers, variances), min_size=1, max_size=9)
 
 
+@njit
+def survey_and_target(
+    kernel: CompiledKernel, q: np.ndarray, variance: np.ndarray, first: int, count: int
+) -> tuple[float, int]:
+    return kernel_target(kernel, q[0], variance, survey(KERNEL, q, first, count))
+
+
 def estimate(kernel: mev.Kernel, means: np.ndarray, variance: np.ndarray) -> tuple[float, int]:
     """The loop's estimate from the middle of a longer table, whose other entries must not matter."""
     around = [1e6, -1e6]
     q = np.concatenate([around, means, around])[None, :]
-    return kernel_target(compile_kernel(kernel), q, np.concatenate([around, variance, around]), 2, len(means))
+    return survey_and_target(compile_kernel(kernel), q, np.concatenate([around, variance, around]), 2, len(means))
 
 
 @settings(max_examples=300)

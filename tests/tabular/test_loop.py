@@ -26,11 +26,11 @@ from maxmean.tabular.algorithms import (
     WeightedQ,
 )
 from maxmean.tabular.learn import learn
-from maxmean.tabular.loop import update_moments, weighted_target
 from maxmean.tabular.mdp import MDP
 from maxmean.tabular.problems import cliff_walking, maximization_bias
 from maxmean.tabular.random import next_word, normal, streams, uniform
 from maxmean.tabular.schedules import CLIFF_LEARNING_RATE, INVERSE_ROOT, Schedule
+from maxmean.tabular.targets import Seen, update_moments, weighted_target
 
 LEVEL = 1e-6  # error probability of every statistical test here; seeds are fixed
 Pair = tuple[int, int]
@@ -489,10 +489,9 @@ def test_weights_by_draws_are_the_probabilities_of_being_best(
 
     2e-4 is allowed on top: the draws come from 4096 cells, and two options in one cell are no longer told apart.
     """
-    moments = np.zeros((5, len(q)))
-    moments[4] = errors
     draws = 10_000_000
-    ours = weighted_target(np.array([q]), moments, 0, len(q), draws, streams(1, 1)[0], np.zeros(len(q)))
+    seen = Seen(0, len(q), max(q), 1, int(np.argmax(q)))
+    ours = weighted_target(np.array(q), np.array(errors), seen, draws, streams(1, 1)[0], np.zeros(len(q)))
     mean = float(np.dot(weights, q))
     spread = math.sqrt(max(float(np.dot(weights, np.square(q))) - mean**2, 0.0) / draws)
     assert abs(ours - mean) <= 5 * spread + 2e-4 * np.ptp(q)

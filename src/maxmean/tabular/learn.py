@@ -14,11 +14,12 @@ import numpy as np
 from ..mev import Gaussian
 from .algorithms import KEQ, Algorithm, DoubleQ, MaxMinQ, SelfCorrectingQ, VarianceTracker, WeightedQ
 from .kernels import compile_kernel
-from .loop import DOUBLE, KERNEL, MAXMIN, Q_LEARNING, SELF_CORRECTING, WEIGHTED, Method, Watch, World, run_block
+from .loop import Method, Watch, World, compiled_loop
 from .mdp import MDP
 from .random import streams
 from .schedules import Schedule, constant
 from .solve import solve
+from .targets import DOUBLE, KERNEL, MAXIMUM, MAXMIN, SELF_CORRECTING, WEIGHTED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -108,7 +109,7 @@ def learn(
     if _schedule(learning_rate).scale == 0:
         raise ValueError("the learning rate must lie in (0, 1], not 0")
     watch = _watch(mdp, watch_pairs, watch_states, watch_choices, bias)
-    method = _method(algorithm, _schedule(learning_rate), _schedule(epsilon), initial, max_steps)
+    code, method = _method(algorithm, _schedule(learning_rate), _schedule(epsilon), initial, max_steps)
     edges = np.linspace(0, runs, min(runs, _BLOCKS) + 1).round().astype(np.int64)
     blocks, pairs = len(edges) - 1, mdp.n_pairs
     rows = 6 + 2 * (watch.pairs.size + watch.states.size) + 4 * watch.chosen.size
@@ -117,6 +118,8 @@ def learn(
     every = np.zeros((runs, 2, episodes) if every_run else (0, 2, 0))
     tables = np.zeros((runs, pairs) if final_tables else (0, 0))
     world, rngs = _world(mdp), streams(seed, runs, first_run)
+
+    run_block = compiled_loop(code)
 
     def work(block: int) -> None:
         part = slice(edges[block], edges[block + 1])
@@ -146,9 +149,11 @@ def _schedule(rate: Schedule | float) -> Schedule:
     return rate if isinstance(rate, Schedule) else constant(float(rate))
 
 
-def _method(algorithm: Algorithm, rate: Schedule, epsilon: Schedule, initial: float, max_steps: int) -> Method:
+def _method(
+    algorithm: Algorithm, rate: Schedule, epsilon: Schedule, initial: float, max_steps: int
+) -> tuple[int, Method]:
     kernel, tracker = Gaussian(), VarianceTracker()
-    code, beta, by_step, draws = Q_LEARNING, 0.0, False, 0
+    code, beta, by_step, draws = MAXIMUM, 0.0, False, 0
     match algorithm:
         case KEQ():
             code, kernel, tracker = KERNEL, algorithm.kernel, algorithm.tracker  # type: ignore[assignment]
@@ -160,8 +165,7 @@ def _method(algorithm: Algorithm, rate: Schedule, epsilon: Schedule, initial: fl
             code, beta, by_step = SELF_CORRECTING, algorithm.beta, algorithm.previous == "step"
         case MaxMinQ():
             code = MAXMIN
-    return Method(
-        code,
+    return code, Method(
         algorithm.tables,
         compile_kernel(kernel),
         float(tracker.variance),

@@ -6,6 +6,7 @@ The state is four 64-bit words in an array. A run's numbers depend on the seed a
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numba import njit, uint64
@@ -26,18 +27,24 @@ def streams(seed: int, runs: int, first: int = 0) -> np.ndarray:
         return (z ^ (z >> np.uint64(31))).reshape(runs, 4)
 
 
+State = tuple[Any, Any, Any, Any]
+
+
 @njit(cache=True, error_model="numpy", inline="always")
-def next_word(state: np.ndarray) -> int:
-    """The next 64 random bits."""
-    s0, s1, s2, s3 = state[0], state[1], state[2], state[3]
+def after(state: State) -> tuple[Any, State]:
+    """The next 64 random bits, and the state after them."""
+    s0, s1, s2, s3 = state
     total = s0 + s3
     word = ((total << uint64(23)) | (total >> uint64(41))) + s0
     s2 ^= s0
     s3 ^= s1
-    state[1] = s1 ^ s2
-    state[0] = s0 ^ s3
-    state[2] = s2 ^ (s1 << uint64(17))
-    state[3] = (s3 << uint64(45)) | (s3 >> uint64(19))
+    return word, (s0 ^ s3, s1 ^ s2, s2 ^ (s1 << uint64(17)), (s3 << uint64(45)) | (s3 >> uint64(19)))
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def next_word(state: np.ndarray) -> int:
+    """The next 64 random bits; the state moves on."""
+    word, (state[0], state[1], state[2], state[3]) = after((state[0], state[1], state[2], state[3]))
     return word
 
 

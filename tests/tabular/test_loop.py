@@ -491,7 +491,7 @@ def test_weights_by_draws_are_the_probabilities_of_being_best(
     """
     draws = 10_000_000
     seen = Seen(0, len(q), max(q), 1, int(np.argmax(q)))
-    ours = weighted_target(np.array(q), np.array(errors), seen, draws, streams(1, 1)[0], np.zeros(len(q)))
+    ours = weighted_target(np.array(q), np.array(errors), seen, draws, streams(1, 1)[0])
     mean = float(np.dot(weights, q))
     spread = math.sqrt(max(float(np.dot(weights, np.square(q))) - mean**2, 0.0) / draws)
     assert abs(ours - mean) <= 5 * spread + 2e-4 * np.ptp(q)

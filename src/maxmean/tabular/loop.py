@@ -116,7 +116,7 @@ def run_once(
         )
         variance = process * omega2 / (omega * omega)
     if code == WEIGHTED:  # n, mean and mean square of targets, omega, standard error
-        moments, wins = np.zeros((5, pairs)), np.zeros(width)
+        moments = np.zeros((5, pairs))
         moments[4] = 1e10
     if code == SELF_CORRECTING:
         previous, last_pair = q[0].copy(), -1
@@ -162,7 +162,7 @@ def run_once(
                     y += world.discount * double_target(q, table, there, rng)
             elif code == WEIGHTED:
                 if not ends:
-                    y += world.discount * weighted_target(q[0], moments[4], there, method.draws, rng, wins)
+                    y += world.discount * weighted_target(q[0], moments[4], there, method.draws, rng)
                 update_moments(moments, pair, y, tau)
             elif code == SELF_CORRECTING:
                 if not ends:

@@ -1,7 +1,7 @@
 # mypy: disable-error-code="arg-type,assignment"
 """What the agent sees in a state, and the value that each algorithm puts for it in its targets; compiled.
 
-Functions that the loop calls in every step are put in its place (``inline="always"``): called, they cost a third of its speed.
+Functions that the loop calls in every step are put in its place (``inline="always"``): called, they cost a quarter of its speed.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def _contest(
 ) -> float:
     """The sum of the winners' prizes. To carry the prize, and not the index, of the leader needs no branch to be guessed."""
     total, word, left = 0.0, uint64(0), 0
-    state = rng[0], rng[1], rng[2], rng[3]  # in registers: by way of memory every word costs a third more
+    state = rng[0], rng[1], rng[2], rng[3]  # in registers: by way of memory it takes a quarter longer
     for _ in range(draws):
         best, prize = -math.inf, 0.0
         for a in range(count):

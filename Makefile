@@ -41,6 +41,7 @@ test-slow: $(VENV)/full  ## the longer checks
 benchmark: $(VENV)/full  ## speed, as ratios against peers measured in the same run
 	$(BIN)/python benchmarks/mev.py
 	$(BIN)/python benchmarks/tabular.py
+	$(BIN)/python benchmarks/envs.py
 
 results: $(VENV)/full  ## compute the shipped results anew, at the paper's scale, and the verdicts in the documentation
 	rm -rf out/paper src/maxmean/results

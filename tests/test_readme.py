@@ -53,7 +53,8 @@ def test_the_bundled_data_is_what_its_script_makes() -> None:
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
-def test_python_in_the_documents_runs(path: Path) -> None:
+def test_python_in_the_documents_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # where they write what they write
     for code in blocks(path, "python"):
         exec(compile(code, str(path), "exec"), {})
 

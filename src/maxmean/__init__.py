@@ -1,7 +1,8 @@
 """How good is the best one, really?
 
 Estimators of the maximum expected value. ``maxmean.estimate(data)`` is the front door, :mod:`maxmean.mev` the statistics behind
-it, :mod:`maxmean.tabular` the learners on finite MDPs, :mod:`maxmean.lab` the laboratory that checks them.
+it, :mod:`maxmean.tabular` the learners on finite MDPs, :mod:`maxmean.envs` environments in JAX, :mod:`maxmean.lab` the laboratory
+that checks them.
 """
 
 from __future__ import annotations

@@ -33,8 +33,6 @@ def main() -> None:
     """Run the command line; a user's mistake ends in one sentence on standard error and exit status 2."""
     try:
         from .lab.store import StoreError
-        from .mev.data import DataError
-        from .mev.kernels import KernelError
 
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):  # a terminal without Unicode shows escapes instead
@@ -42,7 +40,9 @@ def main() -> None:
         app()
     except KeyboardInterrupt:
         sys.exit(130)
-    except (DataError, KernelError, StoreError) as error:
+    except (ValueError, StoreError) as error:
+        if not type(error).__module__.startswith(f"{__package__}."):
+            raise  # not one of our sentences (DataError, KernelError, MDPError, EnvError), but a mistake of ours
         _complain(str(error))
         sys.exit(2)
     except MemoryError:

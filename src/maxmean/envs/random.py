@@ -15,13 +15,26 @@ _PARITY = 0x1BD11BDA
 
 def words(key: jax.Array, n: int) -> tuple[jax.Array, ...]:
     """``n`` independent uniform uint32 words for ``key``; each is a scalar."""
-    data = key if key.dtype == jnp.uint32 else jax.random.key_data(key)
+    data = key_words(key)
     first, second = data[..., 0], data[..., 1]
-    blocks = [_threefry(first, second, jnp.uint32(i), jnp.uint32(0)) for i in range((n + 1) // 2)]
+    blocks = [threefry(first, second, jnp.uint32(i), jnp.uint32(0)) for i in range((n + 1) // 2)]
     return tuple(word for block in blocks for word in block)[:n]
 
 
-def _threefry(k0: jax.Array, k1: jax.Array, x0: jax.Array, x1: jax.Array) -> tuple[jax.Array, jax.Array]:
+def word_array(key: jax.Array, counter: jax.Array, n: int) -> jax.Array:
+    """``n`` independent uniform words for ``key`` and ``counter`` (uint32) as one array [n]: a stream that needs no state."""
+    data = key_words(key)
+    half = (n + 1) // 2
+    block = threefry(data[0], data[1], jnp.arange(half, dtype=jnp.uint32), jnp.asarray(counter, jnp.uint32))
+    return jnp.concatenate(block)[:n]
+
+
+def key_words(key: jax.Array) -> jax.Array:
+    """The uint32 words of a key, be it typed (``jax.random.key``) or raw (``jax.random.PRNGKey``)."""
+    return key if key.dtype == jnp.uint32 else jax.random.key_data(key)
+
+
+def threefry(k0: jax.Array, k1: jax.Array, x0: jax.Array, x1: jax.Array) -> tuple[jax.Array, jax.Array]:
     """One block: the counter (x0, x1) encrypted with the key (k0, k1)."""
     keys = (k0, k1, k0 ^ k1 ^ jnp.uint32(_PARITY))
     x0, x1 = x0 + keys[0], x1 + keys[1]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from .store import Store
 
 DEFAULT_OUT = "maxmean-results"
@@ -94,9 +97,11 @@ def reproduce(
 
 
 def list_experiments(
-    names: Annotated[bool, typer.Option("--names", help="Print the names alone, one a line.")] = False,
+    names: Annotated[
+        bool, typer.Option("--names", help="Print the names of the experiments alone, one a line.")
+    ] = False,
 ) -> None:
-    """List the experiments, with the section of the paper and the claims they speak to."""
+    """List the experiments, with the section of the paper and the claims they speak to, and the environments."""
     from rich.console import Console
     from rich.table import Column, Table
 
@@ -111,7 +116,27 @@ def list_experiments(
         ids = " ".join(claim.id for claim in experiment.claims)
         sizes = ", ".join(str(len(experiment.shards(scale, 0))) for scale in ("quick", "paper"))
         table.add_row(experiment.name, experiment.title, experiment.section, ids, sizes)
-    Console(highlight=False).print(table)
+    console = Console(highlight=False)
+    console.print(table)
+    console.print()
+    if find_spec("jax") is None:
+        console.print("The environments need jax: pip install 'maxmean[jax]'", markup=False)
+    else:
+        console.print(_environments())
+
+
+def _environments() -> Table:
+    """The games, with what can be seen and done in them."""
+    from rich.table import Column, Table
+
+    from ..envs.minatar import GAMES
+
+    actions = ("nothing", "left", "up", "right", "down", "fire")
+    columns = (Column("environment", no_wrap=True), "what is seen", "what can be done")
+    table = Table(*columns, box=None, header_style="bold")
+    for name, game in GAMES.items():
+        table.add_row(name, ", ".join(game.channels), ", ".join(actions[action] for action in game.useful_actions))
+    return table
 
 
 def claims(

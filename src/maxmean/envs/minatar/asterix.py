@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from ..random import below, chance, coin
-from .game import DOWN, LEFT, NOOP, RIGHT, SIZE, UP, MinAtar, cell, moved
+from .game import DOWN, LEFT, NOOP, RIGHT, SIZE, UP, MinAtar, cell, four_channels, moved
 
 LANES = 8
 """Rows 1 to 8, each with at most one visitor."""
@@ -142,4 +142,4 @@ class Asterix(MinAtar):
         at = (rows[0][:, None] == column) & taken[:, None]
         trail = (rows[1][:, None] == column) & taken[:, None]
         player = cell(game.player_y, game.player_x)
-        return jnp.stack([player, at & ~gold[:, None], trail, at & gold[:, None]], axis=-1)
+        return four_channels(player, at & ~gold[:, None], trail, at & gold[:, None])

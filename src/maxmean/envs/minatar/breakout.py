@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from ..random import coin
-from .game import LEFT, NOOP, RIGHT, SIZE, MinAtar, cell, moved
+from .game import LEFT, NOOP, RIGHT, SIZE, MinAtar, four_channels, moved
 
 WALL = (1 << 30) - 1
 """All bricks: bit 10 (y - 1) + x is the brick in row y (1 to 3) and column x."""
@@ -103,16 +103,16 @@ class Breakout(MinAtar):
         return after, breaks, bottom & ~flat & ~corner
 
     def observe_game(self, game: BreakoutState) -> jax.Array:
-        row = jnp.arange(SIZE, dtype=jnp.int32)[:, None]
-        column = jnp.arange(SIZE, dtype=jnp.int32)[None, :]
-        place = jnp.clip((row - 1) * SIZE + column, 0, 31).astype(jnp.uint32)
-        bricks = (row >= 1) & (row <= 3) & ((game.bricks >> place) & 1 != 0)
-        return jnp.stack(
-            [
-                cell(jnp.int8(SIZE - 1), game.paddle),
-                cell(game.ball_y, game.ball_x),
-                cell(game.last_y, game.last_x),
-                bricks,
-            ],
-            axis=-1,
+        place = jnp.arange(SIZE * SIZE, dtype=jnp.int32).reshape(SIZE, SIZE)
+
+        def at(y: jax.Array, x: jax.Array) -> jax.Array:
+            return place == SIZE * y.astype(jnp.int32) + x
+
+        in_wall = (place >= SIZE) & (place < 4 * SIZE)
+        brick = (game.bricks >> jnp.clip(place - SIZE, 0, 31).astype(jnp.uint32)) & 1 != 0
+        return four_channels(
+            at(jnp.int32(SIZE - 1), game.paddle),
+            at(game.ball_y, game.ball_x),
+            at(game.last_y, game.last_x),
+            in_wall & brick,
         )

@@ -111,5 +111,5 @@ class Freeway(MinAtar):
         pace = jnp.abs(game.speed)[:, None]
         lanes = [car] + [trail & (pace == n) for n in range(1, 6)]
         return jnp.stack(
-            [cell(game.chicken, jnp.int8(COLUMN))] + [jnp.pad(lane, ((1, 1), (0, 0))) for lane in lanes], axis=-1
+            [cell(game.chicken, jnp.int8(COLUMN)), *(jnp.pad(lane, ((1, 1), (0, 0))) for lane in lanes)], axis=-1
         )

@@ -156,7 +156,7 @@ class Seaquest(MinAtar):
 
         shots, crowd, hits = _strike(shots, crowd)
         divers, rescued = _rescue(divers, game.rescued, me)
-        subs, shots, more, sub_contact = _swim(crowd, crowd.submarine, shots, me, game.move_interval)
+        subs, shots, more, sub_contact = _swim(crowd, crowd.submarine & crowd.alive, shots, me, game.move_interval)
         crowd, torpedoes, torpedo_contact = self._torpedoes(game, crowd, subs, me)
         crowd, shots, most, fish_contact = _swim(crowd, ~crowd.submarine & crowd.alive, shots, me, game.move_interval)
 

@@ -1,0 +1,88 @@
+"""The class behind :func:`maxmean.envs.to_gymnasium`; apart from it, so that Gymnasium is imported by those who use it."""
+
+from __future__ import annotations
+
+import operator
+from functools import partial
+from typing import Any, SupportsInt
+
+import gymnasium
+import jax
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from .environment import EnvError, Environment, Step, check_action
+from .pictures import FPS, render
+
+
+class GymnasiumEnv(gymnasium.Env[NDArray[Any], SupportsInt]):
+    """One of our environments, stepped as Gymnasium steps."""
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": FPS}  # noqa: RUF012  (Gymnasium has it as an attribute)
+
+    def __init__(self, env: Environment, render_mode: str | None = None) -> None:
+        if render_mode not in (None, "rgb_array"):
+            raise EnvError(f"render_mode must be None or 'rgb_array', not {render_mode!r}")
+        self.env = env
+        self.render_mode = render_mode
+        self.observation_space = _box(env.observation)
+        self.action_space = spaces.Discrete(env.n_actions)
+        self.state: Any = None
+        self._over = False
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[NDArray[Any], dict[str, Any]]:
+        super().reset(seed=seed)
+        previous = self.state if seed is None else None
+        self.state, observation = _reset(self.env, self._words(), previous)
+        self._over = False
+        return np.array(observation), {}
+
+    def step(self, action: SupportsInt) -> tuple[NDArray[Any], float, bool, bool, dict[str, Any]]:
+        if self.state is None or self._over:
+            raise gymnasium.error.ResetNeeded("an episode begins with reset()")
+        try:
+            index = operator.index(action)  # type: ignore[arg-type]
+        except TypeError:
+            raise EnvError(f"an action is an integer from 0 to {self.env.n_actions - 1}, not {action!r}") from None
+        check_action(index, self.env.n_actions)
+        step = _step(self.env, self._words(), self.state, index)
+        self.state = step.state
+        terminated, truncated = bool(step.terminated), bool(step.truncated)
+        self._over = terminated or truncated
+        return np.array(step.observation), float(step.reward), terminated, truncated, {}
+
+    def render(self) -> NDArray[np.uint8] | None:
+        if self.render_mode is None:
+            return None
+        if self.state is None:
+            raise gymnasium.error.ResetNeeded("there is nothing to draw before the first reset()")
+        return render(self.env, self.state)
+
+    def _words(self) -> NDArray[np.uint32]:
+        """What a key is made of. All chance comes from Gymnasium's generator, which ``reset(seed=...)`` seeds."""
+        return self.np_random.integers(1 << 32, size=2, dtype=np.uint32)
+
+
+@partial(jax.jit, static_argnums=0)
+def _reset(env: Environment, words: jax.Array, previous: Any) -> tuple[Any, jax.Array]:
+    return env.reset(jax.random.wrap_key_data(words, impl="threefry2x32"), previous)
+
+
+@partial(jax.jit, static_argnums=0)
+def _step(env: Environment, words: jax.Array, state: Any, action: jax.Array) -> Step:
+    return env.step(jax.random.wrap_key_data(words, impl="threefry2x32"), state, action)
+
+
+def _box(observation: jax.ShapeDtypeStruct) -> spaces.Box:
+    """All that an observation of that type can be."""
+    kind = np.dtype(observation.dtype)
+    if kind == np.bool_:
+        ends: tuple[float, float] = (0, 1)
+    elif np.issubdtype(kind, np.integer):
+        ends = (np.iinfo(kind).min, np.iinfo(kind).max)
+    else:
+        ends = (-np.inf, np.inf)
+    return spaces.Box(*ends, observation.shape, kind.type)

@@ -1,0 +1,69 @@
+"""Environments by name."""
+
+from __future__ import annotations
+
+import builtins
+import dataclasses
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from .environment import EnvError, Environment
+from .gymnax import from_gymnax
+from .minatar import GAMES
+from .names import unknown
+
+GYMNAX = "gymnax/"
+"""What the names of gymnax's environments begin with here."""
+
+
+def make(name: str, **options: Any) -> Environment:
+    """The environment of that name.
+
+    ``minatar/...`` are the five games; their options and defaults are ``sticky=0.1, ramping=True, minimal_actions=False,
+    step_limit=10_000`` (2,501 in Freeway). ``gymnax/...`` are gymnax's environments, where it is installed; their options
+    are those of :func:`from_gymnax`.
+
+    >>> make("minatar/breakout", sticky=0.0, minimal_actions=True)
+    Breakout(sticky=0.0, ramping=True, minimal_actions=True, step_limit=10000)
+    >>> make("minatar/brakeout")
+    Traceback (most recent call last):
+    maxmean.envs.environment.EnvError: unknown environment 'minatar/brakeout'; did you mean 'minatar/breakout'? ...
+    """
+    if not isinstance(name, str):
+        raise EnvError(f"an environment is named by a text such as 'minatar/breakout', not by {name!r}")
+    if name.startswith(GYMNAX):
+        return from_gymnax(name.removeprefix(GYMNAX), **options)
+    if name not in GAMES:
+        raise unknown("unknown environment", name, GAMES, more=f", and {GYMNAX}NAME for those of gymnax")
+    game = GAMES[name]
+    defaults = {field.name: field.default for field in dataclasses.fields(game)}
+    for option in options:
+        if option not in defaults:
+            raise unknown(f"{name} has no option", option, defaults)
+    return game(**{option: _fitting(option, value, defaults[option]) for option, value in options.items()})
+
+
+def list() -> builtins.list[str]:
+    """The names of the environments that come with the package, sorted.
+
+    >>> list()
+    ['minatar/asterix', 'minatar/breakout', 'minatar/freeway', 'minatar/seaquest', 'minatar/space_invaders']
+    """
+    return sorted(GAMES)
+
+
+def _fitting(option: str, value: Any, default: Any) -> Any:
+    """``value`` in the default's own type, so that equal environments are equal and hash alike."""
+    if isinstance(default, bool):
+        if not isinstance(value, bool | np.bool_):
+            raise EnvError(f"{option} must be True or False, not {value!r}")
+        return bool(value)
+    if isinstance(default, int):
+        if isinstance(value, bool) or not isinstance(value, Integral):
+            raise EnvError(f"{option} must be an integer, not {value!r}")
+        return int(value)
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise EnvError(f"{option} must be a number, not {value!r}")
+    return float(value)

@@ -21,7 +21,7 @@ $(VENV)/core: pyproject.toml constraints.txt
 # torch is named with its version on its own: a range would fetch the newest build with its CUDA packages.
 $(VENV)/full: $(VENV)/core
 	$(PIP) install --constraint constraints.txt torch==2.13.0
-	$(PIP) install --constraint constraints.txt --editable '.[test,gymnasium,jax,ray,tabular,torch]'
+	$(PIP) install --constraint constraints.txt --editable '.[test,deep,gymnasium,jax,ray,tabular,torch]'
 	@touch $@
 
 demo: $(VENV)/core  ## reproduce the paper's experiments at the quick scale; ends with the path of the report
@@ -42,6 +42,7 @@ benchmark: $(VENV)/full  ## speed, as ratios against peers measured in the same 
 	$(BIN)/python benchmarks/mev.py
 	$(BIN)/python benchmarks/tabular.py
 	$(BIN)/python benchmarks/envs.py
+	$(BIN)/python benchmarks/deep.py
 
 results: $(VENV)/full  ## compute the shipped results anew, at the paper's scale, and the verdicts in the documentation
 	rm -rf out/paper src/maxmean/results

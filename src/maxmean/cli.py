@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from . import __version__
-from .lab.commands import register
+from .deep import commands as deep_commands
+from .lab import commands as lab_commands
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -227,7 +228,8 @@ def estimate(
         notes.print(f"Picture: {show.escaped(plot)}", style="dim")
 
 
-register(app)
+lab_commands.register(app)
+deep_commands.register(app)
 
 
 class _Meter:

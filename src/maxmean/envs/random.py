@@ -52,7 +52,7 @@ def chance(word: jax.Array, probability: float) -> jax.Array:
     """True with ``probability``, to 2^-32."""
     if probability >= 1.0:
         return jnp.ones_like(word, dtype=bool)
-    return word < jnp.uint32(round(probability * 2.0**32))
+    return word < jnp.uint32(min(round(probability * 2.0**32), 2**32 - 1))
 
 
 def below(word: jax.Array, n: int | jax.Array) -> jax.Array:

@@ -1,0 +1,129 @@
+"""Checkpoints: the whole state of a training, written by Orbax, whole or not at all, with a checksum for every file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from ..whole import PREFIX, write_whole
+from .block import Block
+from .records import Records
+
+KEPT = 2
+"""Checkpoints that are kept; an older one serves when a newer one is damaged."""
+
+
+class CheckpointError(ValueError):
+    """A directory that cannot be gone on with; the message says why and what to do."""
+
+
+def save(folder: Path, blocks: Sequence[Block], records: Records) -> None:
+    """Keep the state of all blocks and their records; then drop all but the last two checkpoints."""
+    folder.mkdir(parents=True, exist_ok=True)
+    name = f"{min(block.step for block in blocks):012d}-{time.time_ns():020d}"
+    beside = folder / f"{PREFIX}{os.getpid()}-{name}"
+    shutil.rmtree(beside, ignore_errors=True)
+    beside.mkdir()
+    try:
+        _checkpointer().save((beside / "state").absolute(), _arrays(blocks))
+        records.write(beside)
+        write_whole(beside / "steps.json", json.dumps([block.step for block in blocks]).encode())
+        sums = {str(path.relative_to(beside)): _checksum(path) for path in _files(beside)}
+        write_whole(beside / "checksums.json", json.dumps(sums, indent=1, sort_keys=True).encode())
+        for path in _files(beside):
+            _sync(path)
+        os.replace(beside, folder / name)
+        _sync(folder)
+    except BaseException:
+        shutil.rmtree(beside, ignore_errors=True)
+        raise
+    for old in checkpoints(folder)[KEPT:]:
+        shutil.rmtree(old, ignore_errors=True)
+    for left in folder.glob(f"{PREFIX}*"):
+        shutil.rmtree(left, ignore_errors=True)
+
+
+def restore(folder: Path, blocks: Sequence[Block], say: Callable[[str], None]) -> Records | None:
+    """Put the blocks where the newest sound checkpoint has them, and give its records; nothing if there is none."""
+    for path in checkpoints(folder):
+        fault = _fault(path)
+        if fault is not None:
+            say(f"The checkpoint {path.name} is damaged ({fault}); going back to the one before.")
+            continue
+        arrays = _checkpointer().restore((path / "state").absolute())
+        for i, (block, step) in enumerate(zip(blocks, json.loads((path / "steps.json").read_text()), strict=True)):
+            _put(block, arrays[str(i)])
+            block.step = int(step)
+        return Records.read(path)
+    return None
+
+
+def checkpoints(folder: Path) -> list[Path]:
+    """All checkpoints, the newest first."""
+    found = [path for path in folder.glob("*-*") if not path.name.startswith(PREFIX)] if folder.is_dir() else []
+    return sorted(found, key=lambda path: path.name.split("-")[-1], reverse=True)
+
+
+def _fault(path: Path) -> str | None:
+    """What is wrong with a checkpoint, or nothing."""
+    try:
+        sums = json.loads((path / "checksums.json").read_text())
+    except (OSError, ValueError):
+        return "its list of checksums cannot be read"
+    for name, expected in sums.items():
+        file = path / name
+        if not file.is_file():
+            return f"{name} is missing"
+        if _checksum(file) != expected:
+            return f"{name} has changed"
+    return None
+
+
+def _arrays(blocks: Sequence[Block]) -> dict[str, dict[str, np.ndarray]]:
+    return {
+        str(i): {f"{j:03d}": np.asarray(leaf) for j, leaf in enumerate(jax.tree.leaves(block.state))}
+        for i, block in enumerate(blocks)
+    }
+
+
+def _put(block: Block, arrays: dict[str, np.ndarray]) -> None:
+    structure = jax.tree.structure(block.state)
+    here = [(leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(block.state)]
+    leaves = [arrays[name] for name in sorted(arrays)]
+    if [(leaf.shape, leaf.dtype) for leaf in leaves] != here:
+        raise CheckpointError("the checkpoint holds a training of another shape; use another directory")
+    block.state = jax.tree.unflatten(structure, [jax.device_put(leaf) for leaf in leaves])
+
+
+def _checkpointer() -> Any:
+    import orbax.checkpoint as ocp
+
+    logging.getLogger("absl").setLevel(logging.ERROR)
+    return ocp.PyTreeCheckpointer()
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def _checksum(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

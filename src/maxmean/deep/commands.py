@@ -1,0 +1,168 @@
+"""Deep learning on the command line: ``maxmean train`` and ``maxmean watch``."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from .agents import Agent
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the command line."""
+    app.command()(train)
+    app.command()(watch)
+
+
+_AGENTS = (
+    "dqn, ddqn, scdqn:BETA, maxmin-dqn:N, bdqn:HEADS, te-bdqn:ALPHA, ke-bdqn:KERNEL, ada-te-bdqn:STEP, ada-ke-bdqn:STEP. "
+    "May be given more than once."
+)
+
+
+def train(
+    env: Annotated[str, typer.Option("--env", metavar="NAME", help="The environment, such as minatar/breakout.")],
+    agent: Annotated[list[str], typer.Option("--agent", metavar="NAME[:NUMBER]", help=_AGENTS)],
+    out: Annotated[str, typer.Option("--out", metavar="DIR", help="Where records, checkpoints and policies are kept.")],
+    steps: Annotated[int, typer.Option(help="Steps of each run.")] = 5_000_000,
+    seeds: Annotated[int, typer.Option(help="Runs of each agent, with seeds 0, 1, ...")] = 1,
+    learning_rate: Annotated[
+        list[float] | None, typer.Option(show_default="10^-4.5", help="May be given more than once.")
+    ] = None,
+    heads: Annotated[int | None, typer.Option(show_default="10", help="Heads of the bootstrapped agents.")] = None,
+    mask: Annotated[
+        float | None, typer.Option(show_default="1.0", help="Probability that a head learns a transition.")
+    ] = None,
+    alpha: Annotated[float | None, typer.Option(show_default="0.25", help="Where ada-te-bdqn's alpha begins.")] = None,
+    horizon: Annotated[int | None, typer.Option(show_default="32", help="Steps of an adaptation's roll-outs.")] = None,
+    per_head: Annotated[bool, typer.Option("--per-head", help="Adapt one parameter a head.")] = False,
+    covariance: Annotated[bool, typer.Option("--covariance", help="Correct the statistic by covariances.")] = False,
+    sticky: Annotated[float | None, typer.Option(show_default="0.1", help="MinAtar's sticky probability.")] = None,
+    no_ramping: Annotated[bool, typer.Option("--no-ramping", help="MinAtar without increasing difficulty.")] = False,
+    minimal_actions: Annotated[
+        bool, typer.Option("--minimal-actions", help="MinAtar without useless actions.")
+    ] = False,
+    step_limit: Annotated[
+        int | None, typer.Option(show_default="its own", help="Steps after which an episode is cut.")
+    ] = None,
+    optimizer: Annotated[str, typer.Option(help="adam or rmsprop.")] = "adam",
+    loss: Annotated[str, typer.Option(help="mse or huber.")] = "mse",
+    batch_size: Annotated[int, typer.Option(help="Transitions of an update.")] = 32,
+    discount: Annotated[float, typer.Option(help="The discount factor.")] = 0.99,
+    replay_capacity: Annotated[int, typer.Option(help="Transitions that are kept.")] = 100_000,
+    warmup: Annotated[int, typer.Option(help="Random steps before learning begins.")] = 5_000,
+    target_period: Annotated[int, typer.Option(help="Updates between two target copies.")] = 1_000,
+    hidden: Annotated[int, typer.Option(help="Units of each member's hidden layer.")] = 128,
+    test_interval: Annotated[int, typer.Option(help="Steps between two tests and records.")] = 10_000,
+    test_episodes: Annotated[int, typer.Option(help="Episodes of a test.")] = 10,
+    checkpoint_interval: Annotated[int, typer.Option(help="Steps between two checkpoints.")] = 50_000,
+    workers: Annotated[int | None, typer.Option(show_default="all cores", help="Runs at once, on a CPU.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary.")] = False,
+) -> None:
+    """Train agents. Stop it any time: the same command goes on where it was.
+
+    Writes records.parquet (return, bias and more at every test), and at the end the best policy of each agent.
+    """
+    _need_jax()
+    from .. import envs
+    from .agents import parse_agent
+    from .settings import Settings
+    from .training import train as run
+
+    options: dict[str, Any] = {"sticky": sticky, "step_limit": step_limit}
+    options |= {"ramping": False} if no_ramping else {}
+    options |= {"minimal_actions": True} if minimal_actions else {}
+    world = envs.make(env, **{name: value for name, value in options.items() if value is not None})
+    common = {"k": heads, "mask": mask, "horizon": horizon, "per_head": per_head, "covariance": covariance}
+    agents: list[Agent] = []
+    for text in agent:
+        adaptive = text.startswith("ada-te")
+        agents.append(parse_agent(text, **common, **({"alpha": alpha} if adaptive else {})))
+    settings = Settings(
+        optimizer=optimizer,
+        loss=loss,
+        batch_size=batch_size,
+        discount=discount,
+        replay_capacity=replay_capacity,
+        warmup=warmup,
+        target_period=target_period,
+        hidden=hidden,
+        test_interval=test_interval,
+        test_episodes=test_episodes,
+    )
+    found = run(
+        world,
+        agents,
+        steps=steps,
+        seeds=seeds,
+        learning_rates=learning_rate or None,
+        settings=settings,
+        out=out,
+        checkpoint_interval=checkpoint_interval,
+        workers=workers,
+        quiet=quiet,
+    )
+    if not found.finished:
+        raise typer.Exit(130)
+    if not quiet:
+        _summarise(found.records)
+        typer.echo(f"Records: {Path(out) / 'records.parquet'}. See it play: maxmean watch {out} --gif play.gif")
+
+
+def watch(
+    policy: Annotated[str, typer.Argument(metavar="DIR", help="A training's directory, or a policy in it.")],
+    gif: Annotated[str, typer.Option("--gif", metavar="FILE", help="Where the moving picture goes.")],
+    seed: Annotated[int, typer.Option(help="Seed of the game.")] = 0,
+    frames: Annotated[int, typer.Option(help="Frames at most.")] = 400,
+    fps: Annotated[float, typer.Option(help="Frames a second.")] = 15.0,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary.")] = False,
+) -> None:
+    """Show a trained agent at play, with its Q-values and their spread across its members beside the picture."""
+    _need_jax()
+    from rich.console import Console
+    from rich.progress import track
+
+    from ..envs import save_gif
+    from .policy import load
+    from .watch import play
+
+    chosen = load(policy)
+    console = Console(stderr=True, quiet=quiet)
+    pictures, total = [], 0.0
+    for moment in track(
+        play(chosen, seed=seed, frames=frames), "playing", total=frames, console=console, disable=quiet
+    ):
+        pictures.append(moment.picture)
+        total = moment.total
+    save_gif(pictures, gif, fps=fps)
+    if not quiet:
+        about = chosen.about
+        name = f"{about['variant']} after {about['step']:,} steps on {about['environment']['name']}"
+        typer.echo(f"{name}: {len(pictures)} frames, return {total:g}, in {gif}.")
+
+
+def _need_jax() -> None:
+    """Say in one sentence what is missing, if something is."""
+    from ..mev.data import DataError
+
+    missing = [name for name in ("jax", "optax", "orbax", "safetensors") if find_spec(name) is None]
+    if missing:
+        raise DataError(f"this needs {', '.join(missing)}: pip install 'maxmean[deep]'")
+
+
+def _summarise(records: Any) -> None:
+    """Each variant's last return and bias, as means over the seeds."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from .records import latest
+
+    table = Table("agent", "learning rate", "return", "bias", "alpha")
+    for (variant, rate), row in latest(records, ("test_return", "bias", "alpha")).iterrows():
+        alpha = "" if row.alpha != row.alpha else f"{row.alpha:.3f}"
+        table.add_row(str(variant), f"{rate:.3g}", f"{row.test_return:.2f}", f"{row.bias:+.3f}", alpha)
+    Console().print(table)

@@ -1,0 +1,175 @@
+"""Networks: a trunk that sees the observation, and members that value the actions.
+
+A member is one estimate of Q. An agent has one, or several heads on one trunk (bootstrapped), or several whole networks (MaxMin).
+The heads' hidden layers are one matrix, because ten small products cost more than one large one; it is kept transposed,
+[members * hidden, features], so that one head's part is a contiguous block.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+Array = jax.Array
+
+
+class Dense(NamedTuple):
+    """A layer: ``weights`` [outputs, inputs] and ``bias`` [outputs]."""
+
+    weights: Array
+    bias: Array
+
+
+class Trunk(ABC):
+    """The part of a network that all heads share."""
+
+    @abstractmethod
+    def features(self, shape: tuple[int, ...]) -> int:
+        """How many features it makes of an observation of this shape."""
+
+    @abstractmethod
+    def create(self, key: Array, shape: tuple[int, ...]) -> Any:
+        """Random parameters."""
+
+    @abstractmethod
+    def apply(self, parameters: Any, observations: Array) -> Array:
+        """The features of observations [batch, ...]: float32 [batch, features]."""
+
+
+@dataclass(frozen=True)
+class Convolution(Trunk):
+    """One convolution with 3 x 3 filters, stride 1, no padding, ReLU: MinAtar's (Young and Tian, 2019)."""
+
+    filters: int = 16
+
+    def features(self, shape: tuple[int, ...]) -> int:
+        rows, columns, _ = shape
+        return (rows - 2) * (columns - 2) * self.filters
+
+    def create(self, key: Array, shape: tuple[int, ...]) -> Dense:
+        return dense(key, 9 * shape[-1], self.filters)
+
+    def apply(self, parameters: Dense, observations: Array) -> Array:
+        """As one product with all patches (im2col): a convolution inside a loop is four times slower on a CPU."""
+        batch, rows, columns, channels = observations.shape
+        rows, columns = rows - 2, columns - 2
+        shifted = [observations[:, i : i + rows, j : j + columns] for i in range(3) for j in range(3)]
+        patches = jnp.concatenate(shifted, axis=-1).astype(jnp.float32).reshape(-1, 9 * channels)
+        return jax.nn.relu(linear(parameters, patches)).reshape(batch, -1)
+
+
+@dataclass(frozen=True)
+class Perceptron(Trunk):
+    """Fully connected ReLU layers, for observations that are vectors."""
+
+    widths: tuple[int, ...] = (128,)
+
+    def features(self, shape: tuple[int, ...]) -> int:
+        return self.widths[-1] if self.widths else int(np.prod(shape))
+
+    def create(self, key: Array, shape: tuple[int, ...]) -> tuple[Dense, ...]:
+        sizes = (int(np.prod(shape)), *self.widths)
+        keys = jax.random.split(key, len(self.widths)) if self.widths else ()
+        return tuple(dense(k, n, m) for k, n, m in zip(keys, sizes[:-1], sizes[1:], strict=True))
+
+    def apply(self, parameters: tuple[Dense, ...], observations: Array) -> Array:
+        features = observations.reshape(observations.shape[0], -1).astype(jnp.float32)
+        for layer in parameters:
+            features = jax.nn.relu(linear(layer, features))
+        return features
+
+
+class Weights(NamedTuple):
+    """All parameters of M members with A actions; for whole networks, each leaf has M as its first axis instead."""
+
+    trunk: Any
+    hidden: Dense
+    """[M * hidden, features] and [M * hidden]."""
+    output: Dense
+    """[M, A, hidden] and [M, A]."""
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """``members`` estimates of Q for observations of one shape."""
+
+    trunk: Trunk
+    shape: tuple[int, ...]
+    n_actions: int
+    members: int = 1
+    shared: bool = True
+    """Whether the members are heads on one trunk; whole networks else."""
+    hidden: int = 128
+
+    def create(self, key: Array) -> Weights:
+        """Random weights and biases, uniform within 1 / sqrt(inputs), as PyTorch's layers have them."""
+        if not self.shared:  # the first of three networks is the same as the first of one
+            keys = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(key, jnp.arange(self.members))
+            return jax.vmap(self.alone.create)(keys) if self._separate else self.alone.create(keys[0])
+        trunk, hidden, output = jax.random.split(key, 3)
+        features, m = self.trunk.features(self.shape), self.members
+        last = dense(output, self.hidden, m * self.n_actions)
+        return Weights(
+            self.trunk.create(trunk, self.shape),
+            dense(hidden, features, m * self.hidden),
+            Dense(last.weights.reshape(m, self.n_actions, self.hidden), last.bias.reshape(m, self.n_actions)),
+        )
+
+    def values(self, weights: Weights, observations: Array) -> Array:
+        """Q of every member for observations [batch, ...]: [batch, members, actions]."""
+        if self._separate:
+            return jax.vmap(self.alone.values, in_axes=(0, None), out_axes=1)(weights, observations)[:, :, 0]
+        features = self.trunk.apply(weights.trunk, observations)
+        hidden = jax.nn.relu(linear(weights.hidden, features)).reshape(-1, self.members, self.hidden)
+        return jnp.einsum("bmh,mah->bma", hidden, weights.output.weights) + weights.output.bias
+
+    def member_values(self, weights: Weights, observations: Array, member: Array) -> Array:
+        """Q of one member alone, [batch, actions], reading only that member's weights."""
+        return self.alone.values(self.member(weights, member), observations)[:, 0]
+
+    def own_values(self, weights: Weights, observations: Array) -> Array:
+        """Q of member m for its own observations [members, batch, ...]: [members, batch, actions]."""
+
+        def each(member: Array, seen: Array) -> Array:
+            return self.member_values(weights, seen, member)
+
+        return jax.vmap(each)(jnp.arange(self.members), observations)
+
+    def member(self, weights: Weights, member: Array) -> Weights:
+        """The weights of one member as a network of its own."""
+        if self.members == 1:
+            return weights
+        if self._separate:
+            return jax.tree.map(lambda leaf: leaf[member], weights)
+        begin = member * self.hidden
+        hidden = Dense(*(jax.lax.dynamic_slice_in_dim(leaf, begin, self.hidden) for leaf in weights.hidden))
+        output = Dense(*(jax.lax.dynamic_slice_in_dim(leaf, member, 1) for leaf in weights.output))
+        return Weights(weights.trunk, hidden, output)
+
+    @property
+    def _separate(self) -> bool:
+        return not self.shared and self.members > 1
+
+    @property
+    def alone(self) -> Ensemble:
+        """The network of one member."""
+        return Ensemble(self.trunk, self.shape, self.n_actions, 1, True, self.hidden)
+
+
+def dense(key: Array, inputs: int, outputs: int) -> Dense:
+    """A layer with uniform weights and biases within 1 / sqrt(inputs)."""
+    bound = inputs**-0.5
+    weights, bias = jax.random.split(key)
+    return Dense(
+        jax.random.uniform(weights, (outputs, inputs), jnp.float32, -bound, bound),
+        jax.random.uniform(bias, (outputs,), jnp.float32, -bound, bound),
+    )
+
+
+def linear(layer: Dense, inputs: Array) -> Array:
+    return inputs @ layer.weights.T + layer.bias

@@ -1,0 +1,118 @@
+"""A training's plan: which agents, learning rates and seeds, on what, for how long. A directory belongs to one plan."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from ..envs import Environment
+from .agents import Agent, AgentError
+from .family import families
+from .settings import Settings
+
+
+class Variant(NamedTuple):
+    """An agent with its learning rate."""
+
+    agent: Agent
+    learning_rate: float
+
+    @property
+    def label(self) -> str:
+        return self.agent.label
+
+
+class RunId(NamedTuple):
+    """One run of a training."""
+
+    variant: Variant
+    seed: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All runs of a training: every variant with every seed."""
+
+    environment: Environment
+    variants: tuple[Variant, ...]
+    seeds: tuple[int, ...]
+    settings: Settings
+
+    @classmethod
+    def of(
+        cls,
+        environment: Environment,
+        agents: Agent | Sequence[Agent],
+        seeds: int | Sequence[int],
+        learning_rates: float | Sequence[float] | None,
+        settings: Settings,
+    ) -> Plan:
+        agents = [agents] if isinstance(agents, Agent) else list(agents)
+        if learning_rates is None:
+            rates = [settings.learning_rate]
+        else:
+            rates = [learning_rates] if isinstance(learning_rates, int | float) else list(learning_rates)
+        numbers = list(range(seeds)) if isinstance(seeds, int) else list(seeds)
+        if not agents or not rates or not numbers:
+            raise AgentError("a training needs at least one agent, one learning rate and one seed")
+        if any(not 0 <= seed < 2**32 for seed in numbers):
+            raise AgentError(f"seeds must be from 0 to 2^32 - 1, not {next(s for s in numbers if not 0 <= s < 2**32)}")
+        for rate in rates:
+            dataclasses.replace(settings, learning_rate=rate)  # checks it
+        if len(set(numbers)) < len(numbers):
+            raise AgentError("a seed is named twice")
+        labels = [agent.label for agent in agents]
+        if len(set(labels)) < len(labels):
+            raise AgentError(f"two agents have the same name and parameter: {_twice(labels)}")
+        variants = tuple(Variant(agent, float(rate)) for agent in agents for rate in rates)
+        return cls(environment, variants, tuple(numbers), settings)
+
+    def groups(self) -> list[list[RunId]]:
+        """The runs in as few programs as possible."""
+        agents = list(dict.fromkeys(variant.agent for variant in self.variants))
+        return [
+            [RunId(variant, seed) for variant in self.variants if variant.agent in group for seed in self.seeds]
+            for group in families(agents)
+        ]
+
+    def describe(self) -> dict[str, Any]:
+        """The plan as plain values, for the training's directory."""
+        return {
+            "environment": describe_environment(self.environment),
+            "agents": {variant.label: variant.agent.describe() for variant in self.variants},
+            "learning_rates": list(dict.fromkeys(variant.learning_rate for variant in self.variants)),
+            "seeds": list(self.seeds),
+            "settings": dataclasses.asdict(self.settings),
+        }
+
+
+def describe_environment(environment: Environment) -> dict[str, Any]:
+    """Name and options of an environment, from which :func:`maxmean.envs.make` makes it again."""
+    options: dict[str, Any] = {}
+    if dataclasses.is_dataclass(environment):
+        values = {
+            field.name: getattr(environment, field.name) for field in dataclasses.fields(environment) if field.init
+        }
+        options = {name: value for name, value in values.items() if isinstance(value, bool | int | float | str)}
+    return {"name": environment.name, "options": options}
+
+
+def difference(old: dict[str, Any], new: dict[str, Any], where: str = "") -> str | None:
+    """The first thing in which two descriptions differ, in words; nothing if they are equal."""
+    for name in {**old, **new}:
+        if name not in old or name not in new:
+            return f"{where}{name} is {'there, but not here' if name in old else 'here, but not there'}"
+        before, after = old[name], new[name]
+        if isinstance(before, dict) and isinstance(after, dict):
+            found = difference(before, after, f"{where}{name}.")
+            if found:
+                return found
+        elif before != after:
+            return f"{where}{name} is {before!r} there and {after!r} here"
+    return None
+
+
+def _twice(labels: Sequence[str]) -> str:
+    return next(label for label in labels if labels.count(label) > 1)

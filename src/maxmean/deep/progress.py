@@ -1,0 +1,100 @@
+"""What a person sees of a training while it goes on: a live line on a terminal, plain lines when piped, nothing when quiet."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Protocol
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from .records import Records, latest
+
+
+class Reporter(Protocol):
+    """Hears what happens in a training."""
+
+    def say(self, sentence: str) -> None:
+        """Something that a person should know."""
+        ...
+
+    def tick(self, step: int) -> None:
+        """All runs have got to this step."""
+        ...
+
+    def record(self, records: Records) -> None:
+        """There are new records."""
+        ...
+
+
+class Silent:
+    """Says nothing."""
+
+    def say(self, sentence: str) -> None: ...
+    def tick(self, step: int) -> None: ...
+    def record(self, records: Records) -> None: ...
+    def __enter__(self) -> Silent:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Nothing to put away."""
+
+
+class Line(Silent):
+    """One line: steps, steps a second over all runs, time left, and each variant's latest return and bias."""
+
+    def __init__(self, console: Console, steps: int, runs: int, begin: int) -> None:
+        self.console, self.steps, self.runs = console, steps, runs
+        self.begin, self.at, self.started = begin, begin, time.monotonic()
+        self.latest = ""
+        self.live = Live(console=console, refresh_per_second=4, transient=True) if console.is_terminal else None
+        self.shown = 0.0
+
+    def __enter__(self) -> Line:
+        if self.live:
+            self.live.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self.live:
+            self.live.stop()
+
+    def say(self, sentence: str) -> None:
+        self.console.print(sentence, markup=False, highlight=False, soft_wrap=True)
+
+    def tick(self, step: int) -> None:
+        self.at = step
+        if self.live:
+            self.live.update(Text(self.line(), no_wrap=True, overflow="ellipsis"))
+
+    def record(self, records: Records) -> None:
+        means = latest(records.frame())
+        self.latest = "  ".join(
+            f"{_name(index)} return {row.test_return:.1f} bias {row.bias:+.2f}" for index, row in means.iterrows()
+        )
+        if not self.live and (time.monotonic() - self.shown > 10.0 or self.at >= self.steps):
+            self.say(self.line())
+            self.shown = time.monotonic()
+
+    def line(self) -> str:
+        """The line as it stands."""
+        passed = time.monotonic() - self.started
+        rate = (self.at - self.begin) / passed if passed > 0.0 else 0.0
+        left = _time((self.steps - self.at) / rate) if rate > 0.0 else "?"
+        share = self.at / self.steps
+        return f"{self.at:,} of {self.steps:,} steps ({share:.0%})  {rate * self.runs:,.0f} steps/s  {left} left  {self.latest}"
+
+
+def make_reporter(console: Console, quiet: bool, steps: int, runs: int, begin: int) -> Silent:
+    return Silent() if quiet else Line(console, steps, runs, begin)
+
+
+def _name(index: Any) -> str:
+    return str(index[0]) if isinstance(index, tuple) else str(index)
+
+
+def _time(seconds: float) -> str:
+    minutes, seconds = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"

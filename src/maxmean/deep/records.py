@@ -1,0 +1,126 @@
+"""Records: one row for each run at each test, as tidy tables."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+
+from ..whole import write_whole
+from .block import Block, Measurement
+from .plan import RunId
+
+TABLES = ("records", "heads", "quantiles")
+
+RECORD_COLUMNS = {
+    "step": "int64",
+    "agent": "str",
+    "variant": "str",
+    "learning_rate": "float64",
+    "seed": "int64",
+    "test_return": "float64",
+    "bias": "float64",
+    "bias_error": "float64",
+    "alpha": "float64",
+    "scale": "float64",
+    "loss": "float64",
+    "value": "float64",
+    "epsilon": "float64",
+    "train_return": "float64",
+    "episodes": "int64",
+    "bias_pairs": "int64",
+    "diverged": "int64",
+}
+"""``alpha`` and ``scale`` are the parameter in use where the agent has such a one; ``loss`` and ``value`` (mean Q) are means over
+the updates, ``train_return`` over the training episodes that ended, all since the last record; ``diverged`` is the step at which
+the loss stopped being finite, or -1.
+"""
+
+_RUN_COLUMNS = {"step": "int64", "variant": "str", "learning_rate": "float64", "seed": "int64"}
+HEAD_COLUMNS = {**_RUN_COLUMNS, "head": "int64", "bias": "float64"}
+QUANTILE_COLUMNS = {**_RUN_COLUMNS, "fifth": "int64", "value": "float64", "bias": "float64"}
+"""``fifth`` 0 holds the fifth of the visited pairs with the smallest predicted values."""
+
+_COLUMNS = {"records": RECORD_COLUMNS, "heads": HEAD_COLUMNS, "quantiles": QUANTILE_COLUMNS}
+
+
+class Records:
+    """The tables of a training, as they grow."""
+
+    def __init__(self, rows: dict[str, list[dict[str, Any]]] | None = None) -> None:
+        self.rows = rows or {name: [] for name in TABLES}
+
+    def add(self, block: Block, found: Measurement) -> list[dict[str, Any]]:
+        """Add what was measured of a block; gives the new rows of the main table."""
+        new = [self._add_run(block, run, found, i) for i, run in enumerate(block.runs)]
+        self.rows["records"] += new
+        return new
+
+    def _add_run(self, block: Block, run: RunId, found: Measurement, i: int) -> dict[str, Any]:
+        agent = run.variant.agent
+        who = {"variant": run.variant.label, "learning_rate": run.variant.learning_rate, "seed": run.seed}
+        bias, tally = found.bias, found.tally
+        updates, episodes = max(int(tally.updates[i]), 1), int(tally.episodes[i])
+        learned = int(tally.updates[i]) > 0
+        parameter = float(np.mean(found.parameter[i]))
+        if block.compiled.program.family.bootstrapped:
+            self.rows["heads"] += [
+                {"step": block.step, **who, "head": head, "bias": float(value)}
+                for head, value in enumerate(bias.heads[i])
+            ]
+        self.rows["quantiles"] += [
+            {"step": block.step, **who, "fifth": fifth, "value": float(value), "bias": float(each)}
+            for fifth, (value, each) in enumerate(zip(bias.values[i], bias.quantiles[i], strict=True))
+        ]
+        return {
+            "step": block.step,
+            "agent": agent.name,
+            **who,
+            "test_return": float(found.test_return[i]),
+            "bias": float(bias.mean[i]),
+            "bias_error": float(bias.error[i]),
+            "alpha": parameter if agent.parameter_name == "alpha" else np.nan,
+            "scale": parameter if agent.parameter_name == "scale" else np.nan,
+            "loss": float(tally.loss[i]) / updates if learned else np.nan,
+            "value": float(tally.value[i]) / updates if learned else np.nan,
+            "epsilon": float(agent.exploration.epsilon(jnp.int32(block.step))),
+            "train_return": float(tally.returns[i]) / episodes if episodes else np.nan,
+            "episodes": episodes,
+            "bias_pairs": int(bias.pairs[i]),
+            "diverged": int(found.diverged[i]),
+        }
+
+    def frame(self, table: str = "records") -> pd.DataFrame:
+        """A table, in the order of steps, variants and seeds."""
+        columns = _COLUMNS[table]
+        frame = pd.DataFrame(self.rows[table], columns=list(columns)).astype(columns)
+        keys = [key for key in ("step", "variant", "learning_rate", "seed", "head", "fifth") if key in columns]
+        return frame.sort_values(keys, ignore_index=True, kind="stable")
+
+    def write(self, folder: Path) -> None:
+        """Write all tables, each whole."""
+        for table in TABLES:
+            write_whole(folder / f"{table}.parquet", as_parquet(self.frame(table)))
+
+    @classmethod
+    def read(cls, folder: Path) -> Records:
+        """The tables that :meth:`write` wrote."""
+        return cls({name: pd.read_parquet(folder / f"{name}.parquet").to_dict("records") for name in TABLES})
+
+
+def as_parquet(frame: pd.DataFrame) -> bytes:
+    """The table as the bytes of a Parquet file; the same table gives the same bytes."""
+    buffer = io.BytesIO()
+    frame.to_parquet(buffer, index=False, compression="zstd")
+    return buffer.getvalue()
+
+
+def latest(frame: pd.DataFrame, columns: Sequence[str] = ("test_return", "bias")) -> pd.DataFrame:
+    """The means over the seeds of each variant's last records."""
+    last = frame[frame["step"] == frame["step"].max()]
+    return last.groupby(["variant", "learning_rate"], sort=False)[list(columns)].mean()

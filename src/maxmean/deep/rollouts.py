@@ -1,0 +1,185 @@
+"""Roll-outs of the greedy policy: test returns, the bias of Q (the paper's Algorithm 3), and Ada-TE's adaptation.
+
+All of them play many episodes side by side until the last has ended. Where they start from states of the replay, they play on
+copies: the replay stays as it is. A truncated episode is not over, so its return goes on with the value of its last state.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from ..envs.random import word_array
+from .exploration import vote
+from .program import Program, Purpose, Run, derive
+from .targets import value_of
+
+Array = jax.Array
+
+QUANTILES = 5
+"""Parts into which the visited pairs are cut by their predicted value."""
+
+
+class Bias(NamedTuple):
+    """What Algorithm 3 finds: Q minus the return, over all visited pairs."""
+
+    mean: Array
+    """The mean over the pairs; for heads, the mean of the heads' means."""
+    error: Array
+    """Its standard error; the pairs of one episode hang together, so episodes are its units."""
+    heads: Array
+    """[heads]: each head's mean; one entry for agents without heads."""
+    values: Array
+    """[5]: mean predicted value in each fifth of the pairs, from the smallest to the largest predictions."""
+    quantiles: Array
+    """[5]: the bias in each fifth."""
+    pairs: Array
+    """Visited pairs."""
+
+
+def greedy_return(program: Program, run: Run, number: Array, limit: int) -> Array:
+    """The mean return of ``settings.test_episodes`` episodes from the environment's start; undiscounted."""
+    episodes = program.settings.test_episodes
+    environment, key = program.environment, derive(run.key, Purpose.TEST, number)
+    start = word_array(key, jnp.uint32(0xFFFFFFFF), 2 * episodes).reshape(episodes, 2)
+    states, seen = jax.vmap(environment.reset)(start)
+
+    def play(carry: tuple[Array, Any, Array, Array, Array]) -> tuple[Array, Any, Array, Array, Array]:
+        t, states, seen, running, total = carry
+        if program.family.bootstrapped:
+            actions = vote(program.network.values(run.learner.weights, seen))
+        else:
+            actions = jnp.argmax(program.smallest_values(run, seen), axis=-1)
+        keys = word_array(key, t.astype(jnp.uint32), 2 * episodes).reshape(episodes, 2)
+        after = jax.vmap(environment.step)(keys, states, actions)
+        total = total + jnp.where(running, after.reward, 0.0)
+        return t + 1, after.state, after.observation, running & ~after.terminated & ~after.truncated, total
+
+    begin = (jnp.int32(0), states, seen, jnp.ones(episodes, bool), jnp.zeros(episodes))
+    *_, total = jax.lax.while_loop(lambda c: jnp.any(c[3]) & (c[0] < limit), play, begin)
+    return jnp.mean(total)
+
+
+def estimate_bias(program: Program, run: Run, number: Array, filled: Array, limit: int) -> Bias:
+    """Play greedy episodes from states of the replay to their end and compare each pair's Q with its Monte Carlo return."""
+    settings, members = program.settings, program.family.members
+    heads = members if program.family.bootstrapped else 1
+    episodes = settings.bias_episodes_per_head if program.family.bootstrapped else settings.bias_episodes
+    lanes = heads * episodes
+    key = derive(run.key, Purpose.BIAS, number)
+    states = program.stored_states(run, filled, word_array(key, jnp.uint32(0xFFFFFFFF), lanes))
+
+    def play(carry: tuple[Any, ...]) -> tuple[Any, ...]:
+        t, states, running, cut, tail, length, values, rewards = carry
+        q = _own_values(program, run, states, heads)
+        actions = jnp.argmax(q, axis=-1)
+        best = value_of(q, actions)
+        keys = word_array(key, t.astype(jnp.uint32), 2 * lanes).reshape(lanes, 2)
+        after = jax.vmap(program.environment.step)(keys, states, actions)
+        tail = jnp.where(cut, best, tail)  # what a truncated episode's last state is worth
+        values = jax.lax.dynamic_update_slice(values, jnp.where(running, best, 0.0)[None], (t, 0))
+        rewards = jax.lax.dynamic_update_slice(rewards, jnp.where(running, after.reward, 0.0)[None], (t, 0))
+        length = length + running
+        out_of_time = (t + 1 >= limit) & running
+        cut = running & ~after.terminated & (after.truncated | out_of_time)
+        goes_on = running & ~after.terminated & ~cut
+        keep = lambda new, old: jnp.where(running.reshape((-1,) + (1,) * (new.ndim - 1)), new, old)  # noqa: E731
+        return t + 1, jax.tree.map(keep, after.state, states), goes_on, cut, tail, length, values, rewards
+
+    none = jnp.zeros(lanes, bool)
+    record = jnp.zeros((limit + 1, lanes), jnp.float32)
+    begin = (jnp.int32(0), states, ~none, none, jnp.zeros(lanes), jnp.zeros(lanes, jnp.int32), record, record)
+    t, _, _, _, tail, length, values, rewards = jax.lax.while_loop(lambda c: jnp.any(c[2] | c[3]), play, begin)
+
+    def back(i: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
+        later, returns = carry
+        step = t - 1 - i
+        row = jax.lax.dynamic_slice_in_dim(rewards, step, 1)[0]
+        later = jnp.where(step < length, row + settings.discount * later, later)
+        return later, jax.lax.dynamic_update_slice(returns, later[None], (step, 0))
+
+    _, returns = jax.lax.fori_loop(0, t, back, (tail, record))
+    visited = jnp.arange(limit + 1)[:, None] < length
+    return _summary(values, returns, visited, heads)
+
+
+def adapt(program: Program, run: Run, number: Array, filled: Array) -> Run:
+    """Move the rule's parameter towards zero bias, as :class:`maxmean.deep.agents.Adaptation` says."""
+    adaptation = program.family.adaptation
+    if adaptation is None:
+        return run
+    heads, horizon = program.family.members, adaptation.horizon
+    key = derive(run.key, Purpose.ADAPT, number)
+    begins = word_array(key, jnp.uint32(0xFFFFFFFF), heads * (horizon + 1)).reshape(horizon + 1, heads)
+    replayed = jax.vmap(lambda words: program.stored_states(run, filled, words))(begins)
+    first = jax.tree.map(lambda leaf: leaf[0], replayed)
+
+    def play(states: Any, inputs: tuple[Array, Any]) -> tuple[Any, tuple[Array, Array, Array, Array]]:
+        t, others = inputs
+        q = _own_values(program, run, states, heads)
+        actions = jnp.argmax(q, axis=-1)
+        keys = word_array(key, t.astype(jnp.uint32), 2 * heads).reshape(heads, 2)
+        after = jax.vmap(program.environment.step)(keys, states, actions)
+        ahead = jnp.max(_own_values(program, run, after.state, heads), axis=-1)
+        ends = after.terminated | after.truncated
+        # What follows this step: nothing, the value of the state where it was cut, or (below) the next step's return.
+        keep = lambda new, old: jnp.where(ends.reshape((-1,) + (1,) * (new.ndim - 1)), new, old)  # noqa: E731
+        outcome = (value_of(q, actions), after.reward, ends, jnp.where(after.terminated, 0.0, ahead))
+        return jax.tree.map(keep, others, after.state), outcome
+
+    others = jax.tree.map(lambda leaf: leaf[1:], replayed)
+    _, (values, rewards, ends, ahead) = jax.lax.scan(play, first, (jnp.arange(horizon), others))
+
+    def back(later: Array, step: tuple[Array, Array, Array]) -> tuple[Array, Array]:
+        reward, over, cut_value = step
+        returns = reward + program.settings.discount * jnp.where(over, cut_value, later)
+        return returns, returns
+
+    _, returns = jax.lax.scan(back, ahead[-1], (rewards, ends, ahead), reverse=True)
+    each = jnp.sum(returns - values, axis=0)
+    difference = each if adaptation.per_head else jnp.mean(each)
+    moved = run.parameter + adaptation.direction * run.adaptation_rate * difference
+    moved = jnp.clip(moved, adaptation.low, adaptation.high)
+    return run._replace(parameter=jnp.where(run.adaptation_rate > 0.0, moved, run.parameter))
+
+
+def _own_values(program: Program, run: Run, states: Any, heads: int) -> Array:
+    """Q in states [lanes], which belong to the heads in equal shares, by their own head: [lanes, actions]."""
+    seen = jax.vmap(program.environment.observe)(states)
+    if not program.family.bootstrapped:
+        return program.smallest_values(run, seen)
+    lanes = seen.shape[0]
+    seen = seen.reshape(heads, lanes // heads, *seen.shape[1:])
+    return program.network.own_values(run.learner.weights, seen).reshape(lanes, -1)
+
+
+def _summary(values: Array, returns: Array, visited: Array, heads: int) -> Bias:
+    """From pairs [T, heads * episodes] to the bias."""
+    difference = jnp.where(visited, values - returns, 0.0)
+    sums = jnp.sum(difference, axis=0).reshape(heads, -1)
+    counts = jnp.sum(visited, axis=0).reshape(heads, -1).astype(jnp.float32)
+    means = jnp.sum(sums, axis=1) / jnp.sum(counts, axis=1)
+    episodes = sums.shape[1]
+    spread = jnp.sum(jnp.square(sums - means[:, None] * counts), axis=1)
+    scale = episodes / (episodes - 1) if episodes > 1 else jnp.nan  # one episode tells nothing of its error
+    variances = scale * spread / jnp.square(jnp.sum(counts, axis=1))
+    pairs = jnp.sum(visited)
+    # Fifths by the predicted value: in order of it, the pairs' ranks say to which fifth they belong.
+    order = jnp.where(visited, values, jnp.inf).reshape(-1)
+    predicted, differences = jax.lax.sort((order, difference.reshape(-1)), num_keys=1)
+    rank = jnp.arange(order.size)
+    fifth = [(rank >= i * pairs // QUANTILES) & (rank < (i + 1) * pairs // QUANTILES) for i in range(QUANTILES)]
+
+    def mean(x: Array, part: Array) -> Array:
+        return jnp.sum(jnp.where(part, x, 0.0)) / jnp.maximum(jnp.sum(part), 1)
+
+    return Bias(
+        mean=jnp.mean(means),
+        error=jnp.sqrt(jnp.sum(variances)) / heads,
+        heads=means,
+        values=jnp.stack([mean(predicted, part) for part in fifth]),
+        quantiles=jnp.stack([mean(differences, part) for part in fifth]),
+        pairs=pairs,
+    )

@@ -1,0 +1,61 @@
+"""Settings: every hyper-parameter of a training that is not the agent's, with the paper's value as the default."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .agents import AgentError
+
+OPTIMIZERS = ("adam", "rmsprop")
+LOSSES = ("mse", "huber")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Appendix F of the paper."""
+
+    learning_rate: float = 10**-4.5
+    """Step size of the optimiser; several values can train in one program."""
+    optimizer: str = "adam"
+    """adam (eps 1e-8) or rmsprop (decay 0.99, eps 1e-8)."""
+    loss: str = "mse"
+    """mse (the mean squared error, without a factor 1/2) or huber (with threshold 1, whose slope is half as steep)."""
+    batch_size: int = 32
+    discount: float = 0.99
+    replay_capacity: int = 100_000
+    """Transitions that are kept."""
+    warmup: int = 5_000
+    """Random steps before learning begins."""
+    target_period: int = 1_000
+    """Updates between two copies of the network into the target network."""
+    hidden: int = 128
+    """Units of each member's hidden layer."""
+    test_interval: int = 10_000
+    """Steps between two tests, which are also when the bias is estimated and a record is written."""
+    test_episodes: int = 10
+    bias_episodes: int = 10
+    """Episodes of the bias estimation for agents without heads."""
+    bias_episodes_per_head: int = 3
+
+    def __post_init__(self) -> None:
+        if not self.learning_rate > 0.0:
+            raise AgentError(f"learning_rate must be positive, not {self.learning_rate}")
+        if not 0.0 <= self.discount <= 1.0:
+            raise AgentError(f"discount must be from 0 to 1, not {self.discount}")
+        if self.optimizer not in OPTIMIZERS:
+            raise AgentError(f"unknown optimizer {self.optimizer!r} (there are {' and '.join(OPTIMIZERS)})")
+        if self.loss not in LOSSES:
+            raise AgentError(f"unknown loss {self.loss!r} (there are {' and '.join(LOSSES)})")
+        for name in (
+            "batch_size",
+            "replay_capacity",
+            "warmup",
+            "target_period",
+            "hidden",
+            "test_interval",
+            "test_episodes",
+            "bias_episodes",
+            "bias_episodes_per_head",
+        ):
+            if getattr(self, name) < 1:
+                raise AgentError(f"{name} must be at least 1, not {getattr(self, name)}")

@@ -1,0 +1,289 @@
+"""Training: the front door of deep Q-learning. It measures, records, keeps checkpoints, and goes on where it was stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import pandas as pd
+from rich.console import Console
+
+from .. import envs
+from ..whole import write_whole
+from . import checkpoint, policy
+from .agents import Agent, AgentError
+from .block import Block, make_blocks
+from .memory import Need, need, refuse_too_much
+from .plan import Plan, difference
+from .policy import Policy
+from .progress import Silent, make_reporter
+from .records import Records
+from .settings import Settings
+
+CHECKPOINT_INTERVAL = 50_000
+
+
+@dataclass(frozen=True)
+class Training:
+    """What a training has found."""
+
+    plan: Plan
+    records: pd.DataFrame
+    """One row for each run at each test; see :mod:`maxmean.deep.records`."""
+    heads: pd.DataFrame
+    """The bias of each head."""
+    quantiles: pd.DataFrame
+    """The bias in each fifth of the visited pairs, by their predicted value."""
+    policies: dict[str, Policy]
+    """The best seed's policy of each variant, by the mean of its last ten test returns."""
+    memory: Need
+    finished: bool
+    """Whether all steps were taken; not so if it was interrupted."""
+
+
+def train(
+    environment: str | envs.Environment,
+    agents: Agent | Sequence[Agent],
+    *,
+    steps: int,
+    seeds: int | Sequence[int] = 1,
+    learning_rates: float | Sequence[float] | None = None,
+    settings: Settings = Settings(),  # noqa: B008  (frozen)
+    out: str | Path | None = None,
+    checkpoint_interval: int = CHECKPOINT_INTERVAL,
+    workers: int | None = None,
+    batched: bool | None = None,
+    quiet: bool = True,
+    console: Console | None = None,
+    on_record: Callable[[dict[str, Any]], None] | None = None,
+) -> Training:
+    """Train every agent with every learning rate and every seed on an environment, for ``steps`` steps each.
+
+    Parameters
+    ----------
+    steps
+        Steps of each run, the random ones at the beginning included.
+    environment
+        A name for :func:`maxmean.envs.make`, or an environment.
+    agents
+        One or several; those that differ in numbers and rules only are trained in one program.
+    seeds
+        How many (0, 1, ...), or which ones. The same seed gives every variant the same luck.
+    learning_rates
+        One or several, instead of ``settings.learning_rate``.
+    settings
+        All other hyper-parameters; see :class:`Settings`.
+    out
+        A directory for records, checkpoints and policies. If it holds this training already, it goes on from there.
+    checkpoint_interval
+        Steps between two checkpoints; the last two are kept.
+    workers
+        Runs side by side on a CPU; by default one for each core.
+    batched
+        Whether the runs of a family advance in one program; by default on everything but a CPU.
+    quiet
+        Whether to say nothing of the progress.
+    console
+        Where to say it; standard error by default.
+    on_record
+        Called with each new row of the records.
+
+    Examples
+    --------
+    >>> from maxmean import deep
+    >>> small = deep.Settings(warmup=100, replay_capacity=1000, test_interval=200, test_episodes=2, bias_episodes=2, hidden=16)
+    >>> found = deep.train("minatar/breakout", deep.DQN(), steps=400, settings=small)
+    >>> found.records[["step", "variant", "seed"]].to_dict("list")
+    {'step': [200, 400], 'variant': ['dqn', 'dqn'], 'seed': [0, 0]}
+    """
+    if steps < 1:
+        raise AgentError(f"steps must be at least 1, not {steps}")
+    if checkpoint_interval < 1:
+        raise AgentError(f"checkpoint_interval must be at least 1, not {checkpoint_interval}")
+    world = envs.make(environment) if isinstance(environment, str) else environment
+    plan = Plan.of(world, agents, seeds, learning_rates, settings)
+    blocks = make_blocks(plan, batched=batched)
+    needed = need(blocks)
+    refuse_too_much(needed)
+    folder = None if out is None else _claim(Path(out), plan)
+    console = console or Console(stderr=True)
+    for block in blocks:
+        block.create()
+
+    def say(sentence: str) -> None:
+        if not quiet:
+            console.print(sentence, markup=False, highlight=False, soft_wrap=True)
+
+    kept = None if folder is None else checkpoint.restore(folder / "checkpoints", blocks, say)
+    records = kept or Records()
+    begin = min(block.step for block in blocks)
+    runs = sum(len(block.runs) for block in blocks)
+    say(f"{runs} run{'s' * (runs > 1)} on {jax.devices()[0].device_kind}: {needed} of memory.")
+    if begin:
+        say(f"Going on from step {begin:,}.")
+    session = Session(blocks, records, steps, settings, folder, checkpoint_interval, on_record)
+    with make_reporter(console, quiet, steps, runs, begin) as reporter, _interruptible() as stopped:
+        finished = session.run(workers or os.cpu_count() or 1, reporter, stopped)
+    best = best_policies(blocks, records)
+    if folder is not None and finished:
+        for name, each in best.items():
+            each.save(folder / "policies" / name)
+    return Training(plan, records.frame(), records.frame("heads"), records.frame("quantiles"), best, needed, finished)
+
+
+@dataclass
+class Session:
+    """A training under way."""
+
+    blocks: list[Block]
+    records: Records
+    steps: int
+    settings: Settings
+    folder: Path | None
+    checkpoint_interval: int
+    on_record: Callable[[dict[str, Any]], None] | None
+
+    def run(self, workers: int, reporter: Silent, stopped: Callable[[], bool]) -> bool:
+        """Train to the end; true unless stopped before."""
+        warned: set[tuple[str, float, int]] = set()
+        kept_at = min(block.step for block in self.blocks)
+        with ThreadPoolExecutor(1 if self.blocks[0].compiled.batched else workers) as pool:
+            while (step := min(block.step for block in self.blocks)) < self.steps:
+                stop = self._next_test(step)
+                self._advance(pool, stop, reporter, stopped)
+                if stopped():
+                    self._keep()
+                    kept = " What is done is kept; the same command goes on from there." if self.folder else ""
+                    reporter.say(f"Stopped.{kept}")
+                    return False
+                for block, found in zip(self.blocks, pool.map(lambda block: block.measure(), self.blocks), strict=True):
+                    for row in self.records.add(block, found):
+                        self._heed(row, warned, reporter)
+                reporter.record(self.records)
+                if self.folder:
+                    self.records.write(self.folder)
+                if stop - kept_at >= self.checkpoint_interval or stop >= self.steps:
+                    self._keep()
+                    kept_at = stop
+        return True
+
+    def _advance(self, pool: ThreadPoolExecutor, stop: int, reporter: Silent, stopped: Callable[[], bool]) -> None:
+        """Bring all blocks to ``stop``."""
+
+        def advance(block: Block) -> None:
+            while block.step < stop and not stopped():
+                block.advance(min(stop, block.step + self.settings.target_period), stopped)
+                reporter.tick(min(each.step for each in self.blocks))
+
+        list(pool.map(advance, self.blocks))
+
+    def _heed(self, row: dict[str, Any], warned: set[tuple[str, float, int]], reporter: Silent) -> None:
+        """Hand a new row on, and say so if its run has diverged."""
+        if self.on_record:
+            self.on_record(row)
+        who = (row["variant"], row["learning_rate"], row["seed"])
+        if row["diverged"] >= 0 and who not in warned:
+            warned.add(who)
+            reporter.say(
+                f"{who[0]} with learning rate {who[1]:g} and seed {who[2]} diverged: its loss is not finite since step "
+                f"{row['diverged']:,}. It stays in the results, and the others go on."
+            )
+
+    def _next_test(self, step: int) -> int:
+        return min(self.steps, (step // self.settings.test_interval + 1) * self.settings.test_interval)
+
+    def _keep(self) -> None:
+        if self.folder:
+            checkpoint.save(self.folder / "checkpoints", self.blocks, self.records)
+
+
+def best_policies(blocks: Sequence[Block], records: Records) -> dict[str, Policy]:
+    """The policy of each variant's best seed, by the mean of its last ten test returns."""
+    frame = records.frame()
+    if frame.empty:
+        return {}
+    scores = frame.groupby(["variant", "learning_rate", "seed"], sort=False)["test_return"].agg(
+        lambda s: s.tail(10).mean()
+    )
+    found: dict[str, tuple[float, Policy]] = {}
+    rates = frame["learning_rate"].nunique()
+    for block in blocks:
+        for i, run in enumerate(block.runs):
+            label, rate = run.variant.label, run.variant.learning_rate
+            score = float(scores[label, rate, run.seed])
+            name = _file_name(label if rates == 1 else f"{label}-{rate:g}")
+            if name in found and not score > found[name][0]:
+                continue
+            last = frame[
+                (frame["variant"] == label) & (frame["learning_rate"] == rate) & (frame["seed"] == run.seed)
+            ].iloc[-1]
+            about = {
+                "variant": label,
+                "learning_rate": rate,
+                "seed": run.seed,
+                "step": int(block.step),
+                "test_return": score if np.isfinite(score) else None,
+                "bias": float(last["bias"]) if np.isfinite(last["bias"]) else None,
+            }
+            found[name] = (
+                score,
+                policy.export(block.compiled.program, block.run_weights(i), run.variant.agent.members, about),
+            )
+    return {name: each for name, (_, each) in found.items()}
+
+
+def _claim(folder: Path, plan: Plan) -> Path:
+    """Make the directory this plan's, or see that it is."""
+    text = plan.describe()
+    path = folder / "plan.json"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if path.exists():
+            there = json.loads(path.read_text())
+            found = difference(there, json.loads(json.dumps(text)))
+            if found:
+                raise checkpoint.CheckpointError(f"{folder} holds another training: {found}; choose another directory")
+        elif any(folder.iterdir()):
+            raise checkpoint.CheckpointError(f"{folder} is not empty and holds no training; choose another directory")
+        else:
+            write_whole(path, json.dumps(text, indent=1).encode())
+    except json.JSONDecodeError:
+        raise checkpoint.CheckpointError(f"{path} cannot be read; choose another directory") from None
+    except OSError as error:
+        raise checkpoint.CheckpointError(f"cannot use {folder}: {error.strerror}") from None
+    return folder
+
+
+@contextmanager
+def _interruptible() -> Iterator[Callable[[], bool]]:
+    """A first Ctrl-C asks to stop after the piece at hand; a second one stops at once."""
+    asked = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield asked.is_set
+        return
+
+    def ask(*_: object) -> None:
+        if asked.is_set():
+            raise KeyboardInterrupt
+        asked.set()
+
+    before = signal.signal(signal.SIGINT, ask)
+    try:
+        yield asked.is_set
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _file_name(label: str) -> str:
+    """A label as a file's name: te-bdqn(0.1) becomes te-bdqn-0.1."""
+    return "".join(c if c.isalnum() or c in ".-_" else "-" for c in label).strip("-")

@@ -1,0 +1,101 @@
+"""A trained agent at play: the game, and beside it what the agent thinks its actions are worth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import jax
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import envs
+from .agents import AgentError
+from .policy import Policy
+
+SCALE = 30
+WIDTH = 340
+_ACTIONS = ("none", "left", "up", "right", "down", "fire")
+
+
+class Moment(NamedTuple):
+    """One frame of a play."""
+
+    picture: NDArray[np.uint8]
+    total: float
+    """Return up to this frame."""
+
+
+def play(policy: Policy, *, seed: int = 0, frames: int = 400) -> Iterator[Moment]:
+    """One episode of the policy in the environment that it was trained on, at most ``frames`` long."""
+    if frames < 1:
+        raise AgentError(f"frames must be at least 1, not {frames}")
+    known = policy.about["environment"]
+    game = envs.make(known["name"], **known["options"])
+    step = jax.jit(game.step)
+    key = jax.random.key(seed)
+    key, first = jax.random.split(key)
+    state, seen = game.reset(first)
+    total, values, low, high = 0.0, policy.values(seen), np.inf, -np.inf
+    for _ in range(frames):
+        values = policy.values(seen)
+        action = policy.act(seen)
+        low, high = min(low, float(values.min())), max(high, float(values.max()))
+        yield Moment(_frame(policy, game, state, values, action, total, (low, high)), total)
+        key, now = jax.random.split(key)
+        state, seen, reward, terminated, truncated = step(now, state, action)
+        total += float(reward)
+        if terminated or truncated:
+            values = policy.values(seen)
+            yield Moment(_frame(policy, game, state, values, None, total, (low, high)), total)
+            return
+
+
+def _frame(
+    policy: Policy,
+    game: envs.Environment,
+    state: object,
+    values: NDArray[np.floating],
+    action: int | None,
+    total: float,
+    limits: tuple[float, float],
+) -> NDArray[np.uint8]:
+    """The picture with a panel: for every action a bar for the mean of the members' values and a mark for each of them."""
+    from PIL import Image, ImageDraw, ImageFont
+
+    picture = envs.render(game, state, scale=SCALE)
+    height = picture.shape[0]
+    panel = Image.new("RGB", (WIDTH, height), "white")
+    draw, font = ImageDraw.Draw(panel), ImageFont.load_default(14)
+    members = values.shape[0]
+    spread = f", spread over {members} members" if members > 1 else ""
+    draw.text((12, 8), f"{policy.about['variant']}   return {total:g}", fill="black", font=font)
+    draw.text((12, 28), f"Q{spread}", fill="#555555", font=font)
+    low, high = min(limits[0], 0.0), max(limits[1], 0.0)
+    reach = max(high - low, 1e-6)
+
+    def across(value: float) -> float:
+        return 70 + (WIDTH - 130) * (value - low) / reach
+
+    room = (height - 56) / values.shape[1]
+    for a in range(values.shape[1]):
+        top = 52 + a * room
+        mean = float(values[:, a].mean())
+        colour = "#c0392b" if a == action else "#7f8c8d"
+        draw.text((12, top + room / 2 - 9), _name(game, a), fill=colour, font=font)
+        draw.rectangle(sorted_box(across(0.0), top + 6, across(mean), top + room - 6), fill=colour)
+        for value in values[:, a]:
+            x = across(float(value))
+            draw.line((x, top + 3, x, top + room - 3), fill="black")
+        draw.text((WIDTH - 52, top + room / 2 - 9), f"{mean:.2f}", fill=colour, font=font)
+    return np.concatenate([picture, np.asarray(panel)], axis=1)
+
+
+def sorted_box(x0: float, y0: float, x1: float, y1: float) -> tuple[float, float, float, float]:
+    return min(x0, x1), y0, max(x0, x1), y1
+
+
+def _name(game: envs.Environment, action: int) -> str:
+    if isinstance(game, envs.MinAtar):
+        return _ACTIONS[game.actions[action]]
+    return str(action)

@@ -1,0 +1,129 @@
+"""Agents, families and settings: what makes sense, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from maxmean import mev
+from maxmean.deep import targets
+from maxmean.deep.agents import (
+    AGENTS,
+    BDQN,
+    DDQN,
+    DQN,
+    KEBDQN,
+    SCDQN,
+    TEBDQN,
+    AdaKEBDQN,
+    Adaptation,
+    AdaTEBDQN,
+    Agent,
+    AgentError,
+    MaxMinDQN,
+)
+from maxmean.deep.exploration import EpsilonGreedy, HeadPerEpisode
+from maxmean.deep.family import Family, families
+from maxmean.deep.settings import Settings
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_an_agent_is_called_what_the_tables_call_it(name: str) -> None:
+    make: Callable[[], Agent] = AGENTS[name]
+    agent = make()
+    assert agent.name == name
+    assert agent == make()  # a description, nothing more
+    assert agent.bootstrapped == name.endswith("bdqn")
+    assert agent.members == (10 if agent.bootstrapped else 2 if name == "maxmin-dqn" else 1)
+
+
+@pytest.mark.parametrize(
+    ("make", "value"),
+    [
+        (lambda: SCDQN(-1.0), "-1.0"),
+        (lambda: SCDQN(float("nan")), "nan"),
+        (lambda: MaxMinDQN(0), "0"),
+        (lambda: BDQN(33), "33"),
+        (lambda: BDQN(0), "0"),
+        (lambda: TEBDQN(0.1, 1), "1"),
+        (lambda: TEBDQN(0.0), "0.0"),
+        (lambda: TEBDQN(0.6), "0.6"),
+        (lambda: KEBDQN(k=1), "1"),
+        (lambda: BDQN(mask=0.0), "0.0"),
+        (lambda: BDQN(mask=1.5), "1.5"),
+        (lambda: AdaTEBDQN(-1.0), "-1.0"),
+        (lambda: AdaTEBDQN(horizon=0), "0"),
+        (lambda: AdaKEBDQN(scale=0.0), "0.0"),
+        (lambda: Adaptation(float("nan")), "nan"),
+        (lambda: Settings(learning_rate=0.0), "0.0"),
+        (lambda: Settings(discount=1.5), "1.5"),
+        (lambda: Settings(optimizer="sgd"), "sgd"),
+        (lambda: Settings(loss="mae"), "mae"),
+        (lambda: Settings(batch_size=0), "batch_size must be at least 1, not 0"),
+        (lambda: Settings(target_period=-3), "target_period must be at least 1, not -3"),
+    ],
+)
+def test_what_makes_no_sense_is_named(make: Callable[[], Any], value: str) -> None:
+    with pytest.raises(AgentError) as error:
+        make()
+    assert value in str(error.value)
+
+
+def test_a_kernel_may_be_any_function_that_is_one() -> None:
+    assert isinstance(KEBDQN(lambda t: 2.0**t).rule, targets.KernelBased)  # type: ignore[arg-type]
+    with pytest.raises(mev.KernelError):
+        KEBDQN(lambda t: 0.0 * t)  # type: ignore[arg-type]
+
+
+def test_agents_that_differ_in_numbers_and_rules_are_one_family() -> None:
+    heads = [BDQN(3), TEBDQN(0.1, 3), TEBDQN(0.2, 3), KEBDQN(k=3), AdaTEBDQN(1e-3, k=3), AdaTEBDQN(1e-4, k=3)]
+    family = Family.of(heads)
+    assert len(family.rules) == 3
+    assert family.bootstrapped
+    assert family.online
+    assert not family.whole_networks
+    chosen = [family.choice(agent) for agent in heads]
+    assert [int(rule) for _, rule, _, _ in chosen] == [0, 1, 1, 2, 1, 1]
+    assert [float(rate) for *_, rate in chosen] == pytest.approx([0, 0, 0, 0, 1e-3, 1e-4])
+    assert [float(parameter) for *_, parameter, _ in chosen] == pytest.approx([0, 0.1, 0.2, 0, 0.25, 0.25])
+
+
+def test_one_for_each_head_is_what_all_of_the_family_have() -> None:
+    heads = [TEBDQN(0.1, 3), AdaTEBDQN(k=3, per_head=True)]
+    family = Family.of(heads)
+    assert [family.choice(agent)[2].shape for agent in heads] == [(3,), (3,)]
+
+
+@pytest.mark.parametrize(
+    "agents",
+    [
+        [DQN(), BDQN(1)],
+        [BDQN(3), BDQN(4)],
+        [BDQN(3), BDQN(3, mask=0.5)],
+        [DQN(), DQN(EpsilonGreedy(1.0, 0.05))],
+        [AdaTEBDQN(k=3), AdaKEBDQN(k=3)],
+        [AdaTEBDQN(k=3), AdaTEBDQN(horizon=16, k=3)],
+    ],
+    ids=lambda agents: "+".join(agent.name for agent in agents),
+)
+def test_agents_that_are_built_differently_are_not(agents: list[Agent]) -> None:
+    with pytest.raises(AgentError, match="built differently"):
+        Family.of(agents)
+    assert families(agents) == [[agents[0]], [agents[1]]]
+
+
+def test_families_are_few_and_keep_their_order() -> None:
+    plain, heads = [DQN(), DDQN(), SCDQN(2.0)], [BDQN(3), TEBDQN(0.1, 3)]
+    mixed = [plain[0], heads[0], plain[1], heads[1], plain[2]]
+    assert families(mixed) == [plain, heads]
+
+
+def test_an_agent_tells_all_that_defines_it() -> None:
+    told = AdaTEBDQN(k=3).describe()
+    assert told["rule"] == "TestBased(covariance=False)"
+    assert told["exploration"] == repr(HeadPerEpisode())
+    assert told["members"] == 3
+    assert "horizon=32" in told["adaptation"]
+    assert DQN().describe()["rule"] == "maximum"

@@ -1,0 +1,300 @@
+"""Training as a whole: records, checkpoints, going on after a kill, policies, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+import pytest
+
+from maxmean import deep, envs
+from maxmean.deep import checkpoint, memory
+from maxmean.deep.block import make_blocks
+from maxmean.deep.plan import Plan
+from maxmean.deep.records import TABLES
+
+SMALL = deep.Settings(
+    warmup=100,
+    replay_capacity=400,
+    test_interval=200,
+    target_period=50,
+    test_episodes=2,
+    bias_episodes=2,
+    bias_episodes_per_head=1,
+    hidden=8,
+)
+AGENTS = (deep.DQN(), deep.AdaTEBDQN(1e-3, 4, k=3))
+
+SCRIPT = """
+import sys
+from pathlib import Path
+from typing import Any
+sys.path.insert(0, sys.argv[1])
+from test_deep_train import small_training
+small_training(Path(sys.argv[2]))
+"""
+
+
+def small_training(out: Path | None, steps: int = 1_000, **options: Any) -> deep.Training:
+    return deep.train(
+        "minatar/breakout", AGENTS, steps=steps, seeds=2, settings=SMALL, out=out, checkpoint_interval=200, **options
+    )
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, deep.Training]:
+    out = tmp_path_factory.mktemp("whole") / "run"
+    return out, small_training(out)
+
+
+def test_every_run_has_a_record_at_every_test(whole: tuple[Path, deep.Training]) -> None:
+    _, found = whole
+    assert found.finished
+    expected = {
+        (step, label, seed)
+        for step in range(200, 1001, 200)
+        for label in ("dqn", "ada-te-bdqn(0.001)")
+        for seed in (0, 1)
+    }
+    assert set(found.records[["step", "variant", "seed"]].itertuples(index=False, name=None)) == expected
+    assert len(found.records) == len(expected)
+    assert found.records["test_return"].notna().all()
+    assert found.records["bias"].notna().all()
+    assert (found.records["bias_pairs"] > 0).all()
+    assert (found.records["diverged"] == -1).all()
+
+
+def test_alpha_is_recorded_for_agents_that_have_one_and_moves_where_it_adapts(
+    whole: tuple[Path, deep.Training],
+) -> None:
+    records = whole[1].records
+    assert records[records["agent"] == "dqn"]["alpha"].isna().all()
+    alpha = records[records["agent"] == "ada-te-bdqn"]["alpha"]
+    assert alpha.between(1e-6, 0.5).all()
+    assert alpha.nunique() > 1
+
+
+def test_epsilon_falls_and_heads_have_none(whole: tuple[Path, deep.Training]) -> None:
+    records = whole[1].records
+    dqn = records[(records["agent"] == "dqn") & (records["seed"] == 0)]
+    np.testing.assert_allclose(dqn["epsilon"], 1.0 - 0.9 * dqn["step"] / 100_000, rtol=1e-6)
+    assert (records[records["agent"] != "dqn"]["epsilon"] == 0.0).all()
+
+
+def test_the_bias_is_the_mean_of_the_heads(whole: tuple[Path, deep.Training]) -> None:
+    found = whole[1]
+    heads = found.heads.groupby(["step", "variant", "seed"])["bias"].mean()
+    records = found.records[found.records["agent"] == "ada-te-bdqn"].set_index(["step", "variant", "seed"])["bias"]
+    np.testing.assert_allclose(heads.sort_index(), records.sort_index(), rtol=1e-5, atol=1e-6)
+    assert set(found.heads["head"]) == {0, 1, 2}
+    assert set(found.quantiles["fifth"]) == set(range(5))
+
+
+def test_the_tables_are_on_the_disk_as_they_were_given(whole: tuple[Path, deep.Training]) -> None:
+    out, found = whole
+    for name, frame in zip(TABLES, (found.records, found.heads, found.quantiles), strict=True):
+        pd.testing.assert_frame_equal(pd.read_parquet(out / f"{name}.parquet"), frame)
+
+
+def test_two_checkpoints_are_kept(whole: tuple[Path, deep.Training]) -> None:
+    steps = [int(path.name.split("-")[0]) for path in checkpoint.checkpoints(whole[0] / "checkpoints")]
+    assert steps == [1000, 800]
+
+
+def test_a_finished_training_is_not_computed_again(whole: tuple[Path, deep.Training]) -> None:
+    out, found = whole
+    begin = (out / "records.parquet").stat().st_mtime_ns
+    again = small_training(out)
+    pd.testing.assert_frame_equal(again.records, found.records)
+    assert (out / "records.parquet").stat().st_mtime_ns == begin
+
+
+def test_more_steps_go_on_from_there(whole: tuple[Path, deep.Training], tmp_path: Path) -> None:
+    small_training(tmp_path / "run", steps=600)
+    longer = small_training(tmp_path / "run", steps=1_000)
+    same_training(whole, (tmp_path / "run", longer))
+
+
+def same_training(first: tuple[Path, deep.Training], second: tuple[Path, deep.Training]) -> None:
+    """Records and parameters are the same, bit for bit."""
+    for name in TABLES:
+        assert (first[0] / f"{name}.parquet").read_bytes() == (second[0] / f"{name}.parquet").read_bytes()
+    for path in sorted((first[0] / "policies").iterdir()):
+        assert path.read_bytes() == (second[0] / "policies" / path.name).read_bytes()
+
+
+def killed_after(out: Path, checkpoints: int) -> None:
+    """Start the training in a process of its own and kill it once there are so many checkpoints."""
+    command = [sys.executable, "-c", SCRIPT, str(Path(__file__).parent), str(out)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=os.environ.copy())
+    try:
+        deadline = time.monotonic() + 240.0
+        while process.poll() is None and time.monotonic() < deadline:
+            seen = {path.name for path in checkpoint.checkpoints(out / "checkpoints")}
+            if len(seen) >= min(checkpoints, 2) and max(int(name.split("-")[0]) for name in seen) >= 200 * checkpoints:
+                break
+            time.sleep(0.01)
+        assert process.poll() is None, process.stderr.read().decode() if process.stderr else ""
+        process.send_signal(signal.SIGKILL)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_a_killed_training_goes_on_and_ends_the_same(whole: tuple[Path, deep.Training], tmp_path: Path) -> None:
+    killed_after(tmp_path / "run", checkpoints=1)
+    assert not (tmp_path / "run" / "policies").exists()
+    same_training(whole, (tmp_path / "run", small_training(tmp_path / "run")))
+
+
+@pytest.mark.slow
+def test_a_training_killed_several_times_ends_the_same(whole: tuple[Path, deep.Training], tmp_path: Path) -> None:
+    for checkpoints in (1, 2, 3, 4):
+        killed_after(tmp_path / "run", checkpoints=checkpoints)
+    same_training(whole, (tmp_path / "run", small_training(tmp_path / "run")))
+
+
+def test_a_damaged_checkpoint_is_named_and_the_one_before_serves(
+    whole: tuple[Path, deep.Training], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run"
+    small_training(out, steps=800)
+    newest = checkpoint.checkpoints(out / "checkpoints")[0]
+    victim = max((path for path in newest.rglob("*") if path.is_file()), key=lambda path: path.stat().st_size)
+    content = bytearray(victim.read_bytes())
+    content[len(content) // 2] ^= 1
+    victim.write_bytes(content)
+    found = small_training(out, quiet=False)
+    said = capsys.readouterr().err
+    assert newest.name in said
+    assert "damaged" in said
+    assert "Going on from step 600." in said
+    same_training(whole, (out, found))
+
+
+def test_ctrl_c_keeps_what_is_done(tmp_path: Path, whole: tuple[Path, deep.Training]) -> None:
+    calls = 0
+
+    def interrupt(row: dict[str, object]) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 5:  # in the second round of records
+            os.kill(os.getpid(), signal.SIGINT)
+
+    stopped = small_training(tmp_path / "run", on_record=interrupt)
+    assert not stopped.finished
+    assert stopped.records["step"].max() == 400
+    same_training(whole, (tmp_path / "run", small_training(tmp_path / "run")))
+
+
+def test_a_directory_of_another_training_is_refused_with_the_difference(whole: tuple[Path, deep.Training]) -> None:
+    with pytest.raises(
+        deep.CheckpointError, match=r"holds another training: learning_rates is .* choose another directory"
+    ):
+        small_training(whole[0], learning_rates=1e-3)
+    with pytest.raises(deep.CheckpointError, match=r"settings\.discount is 0\.99 there and 0\.9 here"):
+        deep.train(
+            "minatar/breakout",
+            AGENTS,
+            steps=10,
+            seeds=2,
+            settings=deep.Settings(**{**vars(SMALL), "discount": 0.9}),
+            out=whole[0],
+        )
+
+
+def test_a_directory_with_other_files_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "letter.txt").write_text("mine")
+    with pytest.raises(deep.CheckpointError, match="not empty"):
+        small_training(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"steps": 0}, "steps must be at least 1"),
+        ({"seeds": 0}, "at least one agent, one learning rate and one seed"),
+        ({"seeds": [1, 1]}, "named twice"),
+        ({"seeds": [-1]}, "seeds must be from 0"),
+        ({"learning_rates": -1.0}, "learning_rate must be positive, not -1.0"),
+        ({"agents": [deep.TEBDQN(0.1), deep.TEBDQN(0.1)]}, r"same name and parameter: te-bdqn\(0.1\)"),
+    ],
+)
+def test_bad_input_gets_one_sentence(change: dict[str, Any], message: str) -> None:
+    arguments: dict[str, Any] = {"agents": deep.DQN(), "steps": 10, "settings": SMALL, **change}
+    with pytest.raises(deep.AgentError, match=message):
+        deep.train("minatar/breakout", **arguments)
+
+
+def test_a_diverged_run_is_reported_and_kept_and_the_others_go_on(capsys: pytest.CaptureFixture[str]) -> None:
+    found = deep.train(
+        "minatar/breakout", deep.DQN(), steps=400, learning_rates=[1e-4, 1e30], settings=SMALL, quiet=False
+    )
+    last = found.records[found.records["step"] == 400].set_index("learning_rate")["diverged"]
+    assert last[1e-4] == -1
+    assert 100 <= last[1e30] < 400
+    assert f"dqn with learning rate 1e+30 and seed 0 diverged: its loss is not finite since step {last[1e30]}." in (
+        " ".join(capsys.readouterr().err.split())
+    )
+
+
+def test_memory_is_said_up_front_and_what_cannot_fit_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = Plan.of(envs.make("minatar/seaquest"), deep.KEBDQN(), 100, None, deep.Settings())
+    needed = memory.need(make_blocks(plan, batched=True))
+    assert needed.replay < 3 * 2**30  # a hundred seeds of the largest game fit in a few GiB
+    monkeypatch.setattr(memory, "available", lambda: 10_000)
+    with pytest.raises(
+        deep.AgentError, match=r"needs .* but there are 9.8 KiB; use fewer seeds or a smaller replay_capacity"
+    ):
+        small_training(None)
+
+
+def test_a_policy_acts_as_it_did_and_is_plain_data(whole: tuple[Path, deep.Training]) -> None:
+    out, found = whole
+    loaded = deep.load(out / "policies" / "ada-te-bdqn-0.001.safetensors")
+    trained = found.policies["ada-te-bdqn-0.001"]
+    game = envs.make("minatar/breakout")
+    _, seen = game.reset(jnp.array([0, 1], jnp.uint32))
+    np.testing.assert_array_equal(loaded.values(seen), trained.values(seen))
+    assert loaded.act(seen) == trained.act(seen)
+    assert json.loads((out / "policies" / "dqn.json").read_text())["about"]["environment"]["name"] == "minatar/breakout"
+    assert deep.load(out).about["variant"] in {"dqn", "ada-te-bdqn(0.001)"}
+
+
+@pytest.mark.parametrize("damage", ["text", "weights", "shape", "format"])
+def test_a_file_that_is_no_policy_is_refused(whole: tuple[Path, deep.Training], tmp_path: Path, damage: str) -> None:
+    path = tmp_path / "dqn.safetensors"
+    path.write_bytes((whole[0] / "policies" / "dqn.safetensors").read_bytes())
+    text = json.loads((whole[0] / "policies" / "dqn.json").read_text())
+    if damage == "weights":
+        path.write_bytes(b"\x00" * 100)
+    if damage == "shape":
+        text["network"]["hidden"] = 9
+    if damage == "format":
+        text["format"] = 99
+    (tmp_path / "dqn.json").write_text("{" if damage == "text" else json.dumps(text))
+    with pytest.raises(deep.AgentError, match=r"dqn\.safetensors"):
+        deep.load(path)
+
+
+def test_there_must_be_a_policy(tmp_path: Path) -> None:
+    with pytest.raises(deep.AgentError, match="no policies"):
+        deep.load(tmp_path)
+    with pytest.raises(deep.AgentError, match="no policy"):
+        deep.load(tmp_path / "none")
+
+
+def test_a_policy_refuses_observations_of_another_game(whole: tuple[Path, deep.Training]) -> None:
+    with pytest.raises(deep.AgentError, match=r"sees observations of shape \(10, 10, 4\), not \(10, 10, 10\)"):
+        whole[1].policies["dqn"].act(np.zeros((10, 10, 10), bool))

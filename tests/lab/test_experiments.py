@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.stats
 
+from maxmean.lab.aggregate import band
 from maxmean.lab.claims import judge
-from maxmean.lab.experiment import Experiment
+from maxmean.lab.experiment import Experiment, Results
 from maxmean.lab.experiments import EXPERIMENTS, find_experiments
 from maxmean.lab.experiments.ads import ESTIMATORS as AD_ESTIMATORS
 from maxmean.lab.experiments.simulation import Curves
@@ -19,6 +21,7 @@ from maxmean.mev import theory
 from maxmean.mev.data import DataError
 
 ALL = list(EXPERIMENTS.values())
+USUAL = [experiment for experiment in ALL if not experiment.only_by_name]
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +41,7 @@ def test_shards_are_plain_distinct_and_repeatable(experiment: Experiment[Any], s
         json.dumps(shard.part, allow_nan=False)
 
 
-@pytest.mark.parametrize("experiment", ALL, ids=lambda e: e.name)
+@pytest.mark.parametrize("experiment", USUAL, ids=lambda e: e.name)
 def test_shipped_results_are_complete_undamaged_and_of_the_present_settings(
     experiment: Experiment[Any], shipped: Store
 ) -> None:
@@ -125,7 +128,7 @@ def test_a_part_of_a_study_computed_afresh_is_the_shipped_one(shipped: Store) ->
                 np.testing.assert_allclose(fresh[column], table[column], rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("experiment", ALL, ids=lambda e: e.name)
+@pytest.mark.parametrize("experiment", USUAL, ids=lambda e: e.name)
 def test_figures_are_drawn_from_the_results(experiment: Experiment[Any], shipped: Store) -> None:
     results = load(shipped, experiment, "paper", 0)
     assert results is not None
@@ -138,5 +141,55 @@ def test_figures_are_drawn_from_the_results(experiment: Experiment[Any], shipped
 def test_an_unknown_experiment_is_answered_with_the_nearest() -> None:
     with pytest.raises(DataError, match="unknown experiment 'gausian'; did you mean 'gaussian'"):
         find_experiments(["gausian"])
-    assert find_experiments([]) == ALL
+    assert find_experiments([]) == USUAL
+    assert [e.name for e in find_experiments(["minatar"])] == ["minatar"]
     assert [e.name for e in find_experiments(["ads", "ads", "gaussian"])] == ["ads", "gaussian"]
+
+
+def test_the_minatar_study_splits_into_runs_for_cores_and_into_groups_for_a_gpu() -> None:
+    experiment = EXPERIMENTS["minatar"]
+    quick, paper = experiment.shards("quick", 0), experiment.shards("paper", 0)
+    assert [(shard.part["agents"], shard.part["seeds"]) for shard in quick] == [
+        ([agent], [seed]) for agent in ("dqn", "te-bdqn:0.1", "ke-bdqn") for seed in (0, 1)
+    ]
+    # five games, three learning rates, two groups; fifteen agents of ten seeds each
+    assert len(paper) == 30
+    assert sum(len(shard.part["agents"]) * len(shard.part["seeds"]) for shard in paper) == 5 * 3 * 15 * 10
+
+
+def test_a_minatar_shard_is_a_tidy_table_and_becomes_figures() -> None:
+    experiment = EXPERIMENTS["minatar"]
+    quick = experiment.settings("quick")
+    settings = type(quick)(
+        games=("breakout",),
+        networks=("dqn",),
+        heads=(),
+        steps=300,
+        seeds=2,
+        learning_rates=(1e-4,),
+        warmup=100,
+        test_interval=100,
+        together=True,
+    )
+    (part,) = experiment.parts(settings)
+    table = experiment.compute(settings, part, np.random.default_rng(0))
+    assert len(table) == 2 * 3
+    assert set(table["game"]) == {"breakout"}
+    assert {"test_return", "bias", "bias_error", "alpha", "bias_fifth_0", "value_fifth_4"} <= set(table.columns)
+    figures = experiment.figures(Results("minatar", "quick", settings, 0, table))
+    assert set(figures) == {"breakout", "fifths"}
+
+
+def test_the_interquartile_mean_and_its_band() -> None:
+    """Against SciPy's own bootstrap of the same statistic, within Monte Carlo error."""
+    scores = np.random.default_rng(1).normal(size=(20, 1))
+    value, low, high = band([scores], np.random.default_rng(2), resamples=20_000)
+    assert value[0] == pytest.approx(np.mean(np.sort(scores[:, 0])[5:15]))
+
+    def middle(x: Any, axis: int) -> Any:
+        return scipy.stats.trim_mean(x, 0.25, axis=axis)
+
+    options: Any = {"method": "percentile", "n_resamples": 20_000, "rng": 3}
+    found = scipy.stats.bootstrap((scores[:, 0],), middle, **options).confidence_interval
+    assert low[0] == pytest.approx(found.low, abs=0.02)
+    assert high[0] == pytest.approx(found.high, abs=0.02)

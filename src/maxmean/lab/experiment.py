@@ -41,6 +41,9 @@ class Experiment(ABC, Generic[S]):
     needs: ClassVar[tuple[str, str] | None] = None
     """A module beyond the core that it computes with, and the extra that brings it."""
 
+    only_by_name: ClassVar[bool] = False
+    """Whether it is left out unless it is named, because it takes a GPU, or days."""
+
     @property
     def missing(self) -> str | None:
         """What must be installed before it can be computed, in words, or None."""

@@ -17,6 +17,7 @@ from .correlation import Correlation
 from .gaussian import GaussianPair
 from .kernels import TunedKernels
 from .maximization_bias import MaximizationBias
+from .minatar import MinAtar
 
 EXPERIMENTS: dict[str, Experiment[Any]] = {
     experiment.name: experiment
@@ -30,16 +31,18 @@ EXPERIMENTS: dict[str, Experiment[Any]] = {
         Cliff(),
         CliffRates(),
         Convergence(),
+        MinAtar(),
     )
 }
 """Every experiment by name, in the paper's order."""
 
 
 def find_experiments(names: Sequence[str]) -> list[Experiment[Any]]:
-    """The named experiments; all of them where none is named."""
+    """The named experiments; where none is named, all but those that are run only by name."""
     for name in names:
         if name not in EXPERIMENTS:
             near = difflib.get_close_matches(name, EXPERIMENTS, n=1, cutoff=0.3)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise DataError(f"unknown experiment {name!r}{hint} (there are {', '.join(EXPERIMENTS)})")
-    return [EXPERIMENTS[name] for name in dict.fromkeys(names or EXPERIMENTS)]
+    usual = [name for name, experiment in EXPERIMENTS.items() if not experiment.only_by_name]
+    return [EXPERIMENTS[name] for name in dict.fromkeys(names or usual)]

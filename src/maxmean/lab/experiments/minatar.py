@@ -1,0 +1,188 @@
+"""MinAtar (section 7.4): test returns, the bias of Q and Ada-TE's alpha over training, for fifteen agents on five games."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..aggregate import band
+from ..experiment import Experiment, Results
+from ..figures import canvas, caption, legend_below, line, logarithmic
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from ...deep import Agent
+
+GAMES = ("asterix", "breakout", "freeway", "seaquest", "space_invaders")
+NETWORKS = ("dqn", "ddqn", "scdqn:2", "scdqn:3", "scdqn:4", "maxmin-dqn:2", "maxmin-dqn:3")
+HEADS = (
+    "bdqn",
+    "te-bdqn:0.1",
+    "te-bdqn:0.2",
+    "te-bdqn:0.3",
+    "te-bdqn:0.4",
+    "ke-bdqn",
+    "ada-te-bdqn:1e-4",
+    "ada-te-bdqn:1e-5",
+)
+COLUMNS = (
+    ("dqn", "ddqn", "scdqn"),
+    ("maxmin-dqn", "bdqn", "te-bdqn(0.1", "te-bdqn(0.2"),
+    ("te-bdqn(0.3", "te-bdqn(0.4", "ke", "ada"),
+)
+"""The paper's columns of figures, by how the labels begin."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The paper: 5,000,000 steps, ten seeds, three learning rates."""
+
+    games: tuple[str, ...] = GAMES
+    networks: tuple[str, ...] = NETWORKS
+    heads: tuple[str, ...] = HEADS
+    """The agents, in two groups: each group trains in one program on a GPU."""
+    steps: int = 5_000_000
+    seeds: int = 10
+    learning_rates: tuple[float, ...] = (1e-5, 10**-4.5, 1e-4)
+    warmup: int = 5_000
+    test_interval: int = 10_000
+    together: bool = True
+    """Whether a shard holds all runs of a group, for a GPU; else each run is a shard, for cores."""
+
+
+class MinAtar(Experiment[Settings]):
+    """Deep agents on MinAtar."""
+
+    name = "minatar"
+    title = "MinAtar: return and bias of deep agents"
+    section = "7.4"
+    needs = ("optax", "deep")
+    only_by_name = True
+
+    def settings(self, scale: str) -> Settings:
+        if scale == "paper":
+            return Settings()
+        # Far too short to learn anything: it shows that everything runs, not what it leads to.
+        return Settings(
+            games=("breakout",),
+            networks=("dqn",),
+            heads=("te-bdqn:0.1", "ke-bdqn"),
+            steps=6_000,
+            seeds=2,
+            learning_rates=(1e-3,),
+            warmup=1_000,
+            test_interval=1_000,
+            together=False,
+        )
+
+    def parts(self, settings: Settings) -> Sequence[Mapping[str, Any]]:
+        groups = [names for names in (settings.networks, settings.heads) if names]
+        parts: list[dict[str, Any]] = []
+        for game in settings.games:
+            for rate in settings.learning_rates:
+                for names in groups:
+                    if settings.together:
+                        seeds = list(range(settings.seeds))
+                        parts.append({"game": game, "learning_rate": rate, "agents": list(names), "seeds": seeds})
+                    else:
+                        parts += [
+                            {"game": game, "learning_rate": rate, "agents": [name], "seeds": [seed]}
+                            for name in names
+                            for seed in range(settings.seeds)
+                        ]
+        return parts
+
+    def compute(self, settings: Settings, part: Mapping[str, Any], rng: np.random.Generator) -> pd.DataFrame:
+        """The seeds are the runs' own, so that all agents meet the same luck; ``rng`` is not needed."""
+        from ... import deep
+
+        found = deep.train(
+            f"minatar/{part['game']}",
+            [make_agent(name) for name in part["agents"]],
+            steps=settings.steps,
+            seeds=part["seeds"],
+            learning_rates=part["learning_rate"],
+            settings=deep.Settings(warmup=settings.warmup, test_interval=settings.test_interval),
+            workers=1,
+        )
+        keys = ["step", "variant", "learning_rate", "seed"]
+        fifths = found.quantiles.pivot(index=keys, columns="fifth", values=["value", "bias"])
+        fifths.columns = [f"{name}_fifth_{fifth}" for name, fifth in fifths.columns]
+        return found.records.merge(fifths.reset_index(), on=keys).assign(game=part["game"])
+
+    def figures(self, results: Results[Settings]) -> dict[str, Figure]:
+        found = {game: _game(results, game) for game in results.settings.games}
+        return found | {"fifths": _fifths(results)}
+
+
+def make_agent(name: str) -> Agent:
+    """An agent from its name with the paper's settings."""
+    from ...deep.agents import parse_agent
+
+    return parse_agent(name)
+
+
+def curves(table: pd.DataFrame, column: str) -> tuple[np.ndarray, np.ndarray]:
+    """Steps, and the column's values [seeds, steps] of one variant."""
+    wide = table.pivot(index="seed", columns="step", values=column)
+    return wide.columns.to_numpy(), wide.to_numpy()
+
+
+def _game(results: Results[Settings], game: str) -> Figure:
+    """The paper's figure of a game: final return by learning rate, then return, bias and alpha over time."""
+    table = results.table[results.table["game"] == game]
+    rates = sorted(table["learning_rate"].unique())
+    middle = rates[len(rates) // 2]
+    figure, axes = canvas(4, 3, width=11, height=2.4)
+    rng = np.random.default_rng(0)
+    for column, starts in enumerate(COLUMNS):
+        labels = [name for name in table["variant"].unique() if name.startswith(starts)]
+        for k, label in enumerate(sorted(labels)):
+            own = table[table["variant"] == label]
+            finals = []
+            for rate in rates:
+                _, returns = curves(own[own["learning_rate"] == rate], "test_return")
+                finals.append(band([returns[:, -10:].mean(axis=1)], rng))
+            value, low, high = (np.array(part, dtype=float) for part in zip(*finals, strict=True))
+            line(axes[0, column], rates, value, label, k, low=low, high=high)
+            now = own[own["learning_rate"] == middle]
+            for row, name in ((1, "test_return"), (2, "bias")):
+                steps, values = curves(now, name)
+                value, low, high = band([values], rng)
+                line(axes[row, column], steps, value, label, k, low=low, high=high)
+            if now["alpha"].nunique() > 1:
+                steps, values = curves(now, "alpha")
+                value, low, high = band([values], rng)
+                line(axes[3, column], steps, value, label, k, low=low, high=high)
+        logarithmic(axes[0, column].xaxis)
+        axes[2, column].axhline(0, color="#8a8f98", lw=0.8)
+        caption(axes[0, column], "final return", "learning rate")
+        caption(axes[1, column], f"test return, learning rate {middle:.2g}")
+        caption(axes[2, column], "bias of Q", "step")
+        axes[1, column].legend(frameon=False, fontsize=7)
+        if axes[3, column].lines:
+            caption(axes[3, column], "alpha", "step")
+        else:
+            axes[3, column].set_axis_off()
+    figure.suptitle(f"{game}: IQM of {results.settings.seeds} seeds, 95% bootstrap bands", fontsize=10)
+    return figure
+
+
+def _fifths(results: Results[Settings]) -> Figure:
+    """Where the bias sits: its mean at the end of training, by fifths of the predicted value."""
+    figure, axes = canvas(1, len(results.settings.games), width=max(4.0, 3.0 * len(results.settings.games)), height=3.0)
+    last = results.table[results.table["step"] > 0.9 * results.settings.steps]
+    for ax, game in zip(axes[0], results.settings.games, strict=True):
+        rows = last[last["game"] == game]
+        for k, label in enumerate(rows["variant"].unique()):
+            own = rows[rows["variant"] == label]
+            line(ax, range(1, 6), [own[f"bias_fifth_{i}"].mean() for i in range(5)], label, k)
+        ax.axhline(0, color="#8a8f98", lw=0.8)
+        caption(ax, f"{game}: bias", "fifth of the pairs by predicted value")
+    legend_below(figure, axes[0, 0])
+    return figure

@@ -33,6 +33,7 @@ SMALL = deep.Settings(
     hidden=8,
 )
 AGENTS = (deep.DQN(), deep.AdaTEBDQN(1e-3, 4, k=3))
+"""One of each kind: whole networks that explore by epsilon, heads that adapt."""
 
 SCRIPT = """
 import sys

@@ -87,6 +87,7 @@ def test_claims_of_what_was_not_run_are_undecided(quick: tuple[Path, subprocess.
     assert found["A1"]["verdict"] == "undecided"
 
 
+@pytest.mark.slow
 def test_report_without_out_uses_the_shipped_results(tmp_path: Path) -> None:
     run = maxmean("report", cwd=tmp_path)
     assert run.stdout == f"Report: {Path('maxmean-report') / 'report.html'}\n", run.stderr

@@ -189,6 +189,7 @@ def test_killed_runs_resume_to_the_same_bits_on_every_engine(
     assert checksums(tmp_path / "out") == undisturbed
 
 
+@pytest.mark.slow
 def test_a_real_local_ray_gives_the_same_bits(tmp_path: Path, undisturbed: dict[str, str]) -> None:
     out = tmp_path / "out"
     subprocess.run([*COMMAND, "--out", str(out), "--engine", "ray", "--workers", "2", "--quiet"], check=True)

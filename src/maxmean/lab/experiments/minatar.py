@@ -164,7 +164,8 @@ def _game(results: Results[Settings], game: str) -> Figure:
         caption(axes[0, column], "final return", "learning rate")
         caption(axes[1, column], f"test return, learning rate {middle:.2g}")
         caption(axes[2, column], "bias of Q", "step")
-        axes[1, column].legend(frameon=False, fontsize=7)
+        if axes[1, column].lines:
+            axes[1, column].legend(frameon=False, fontsize=7)
         if axes[3, column].lines:
             caption(axes[3, column], "alpha", "step")
         else:

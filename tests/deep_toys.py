@@ -167,7 +167,8 @@ def short(program: Program, run: Run, copies: Array | int = 4) -> Run:
 
     def between(i: Array, run: Run) -> Run:
         end = warmup + (i + 1) * period
-        run = program.copy(program.learn(run, end - period, jnp.int32(period)))
+        run = program.learn(run, end - period, jnp.int32(period))
+        run = run._replace(learner=run.learner._replace(target=run.learner.weights))
         return rollouts.adapt(program, run, end, jnp.minimum(end, program.settings.replay_capacity))
 
     return jax.lax.fori_loop(0, copies, between, run)

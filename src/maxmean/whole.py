@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import os
 import secrets
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 PREFIX = ".maxmean-"
 
@@ -41,3 +46,14 @@ def sweep(folder: Path, age: float = 3600.0) -> None:
                 left.unlink()
         except OSError:  # another process was quicker, or it is not ours to remove
             continue
+
+
+def as_parquet(table: pd.DataFrame) -> bytes:
+    """A table as the bytes of a Parquet file; the same table gives the same bytes."""
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    buffer = io.BytesIO()
+    plain = pa.Table.from_pandas(table, preserve_index=False).replace_schema_metadata(None)
+    pyarrow.parquet.write_table(plain, buffer, compression="zstd")
+    return buffer.getvalue()

@@ -14,7 +14,8 @@ import pytest
 
 from maxmean import whole
 from maxmean.lab.experiment import Shard
-from maxmean.lab.store import DamagedError, Store, StoreError, as_parquet
+from maxmean.lab.store import DamagedError, Store, StoreError
+from maxmean.whole import as_parquet
 from toys import Settings, Toy
 
 TABLE = pd.DataFrame({"a": [1.0, 2.5], "name": ["x", "<script>"]})

@@ -142,10 +142,6 @@ class Program:
         """Steps with one update each."""
         return self._loop(run, begin, steps, learning=True)
 
-    def copy(self, run: Run) -> Run:
-        """The target network becomes a copy of the one that learns."""
-        return run._replace(learner=run.learner._replace(target=jax.tree.map(jnp.copy, run.learner.weights)))
-
     def _loop(self, run: Run, begin: Array, steps: Array, *, learning: bool) -> Run:
         return jax.lax.fori_loop(begin, begin + steps, lambda step, r: self._step(r, step, learning=learning), run)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 
-from ..whole import write_whole
+from ..whole import as_parquet, write_whole
 from .block import Block, Measurement
 from .plan import RunId
 
@@ -111,13 +110,6 @@ class Records:
     def read(cls, folder: Path) -> Records:
         """The tables that :meth:`write` wrote."""
         return cls({name: pd.read_parquet(folder / f"{name}.parquet").to_dict("records") for name in TABLES})
-
-
-def as_parquet(frame: pd.DataFrame) -> bytes:
-    """The table as the bytes of a Parquet file; the same table gives the same bytes."""
-    buffer = io.BytesIO()
-    frame.to_parquet(buffer, index=False, compression="zstd")
-    return buffer.getvalue()
 
 
 def latest(frame: pd.DataFrame, columns: Sequence[str] = ("test_return", "bias")) -> pd.DataFrame:

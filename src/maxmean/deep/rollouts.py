@@ -85,8 +85,7 @@ def estimate_bias(program: Program, run: Run, number: Array, filled: Array, limi
         out_of_time = (t + 1 >= limit) & running
         cut = running & ~after.terminated & (after.truncated | out_of_time)
         goes_on = running & ~after.terminated & ~cut
-        keep = lambda new, old: jnp.where(running.reshape((-1,) + (1,) * (new.ndim - 1)), new, old)  # noqa: E731
-        return t + 1, jax.tree.map(keep, after.state, states), goes_on, cut, tail, length, values, rewards
+        return t + 1, _where(running, after.state, states), goes_on, cut, tail, length, values, rewards
 
     none = jnp.zeros(lanes, bool)
     record = jnp.zeros((limit + 1, lanes), jnp.float32)
@@ -125,9 +124,8 @@ def adapt(program: Program, run: Run, number: Array, filled: Array) -> Run:
         ahead = jnp.max(_own_values(program, run, after.state, heads), axis=-1)
         ends = after.terminated | after.truncated
         # What follows this step: nothing, the value of the state where it was cut, or (below) the next step's return.
-        keep = lambda new, old: jnp.where(ends.reshape((-1,) + (1,) * (new.ndim - 1)), new, old)  # noqa: E731
         outcome = (value_of(q, actions), after.reward, ends, jnp.where(after.terminated, 0.0, ahead))
-        return jax.tree.map(keep, others, after.state), outcome
+        return _where(ends, others, after.state), outcome
 
     others = jax.tree.map(lambda leaf: leaf[1:], replayed)
     _, (values, rewards, ends, ahead) = jax.lax.scan(play, first, (jnp.arange(horizon), others))
@@ -143,6 +141,11 @@ def adapt(program: Program, run: Run, number: Array, filled: Array) -> Run:
     moved = run.parameter + adaptation.direction * run.adaptation_rate * difference
     moved = jnp.clip(moved, adaptation.low, adaptation.high)
     return run._replace(parameter=jnp.where(run.adaptation_rate > 0.0, moved, run.parameter))
+
+
+def _where(lanes: Array, new: Any, old: Any) -> Any:
+    """Of two pytrees of lanes, the new one's where ``lanes`` says so."""
+    return jax.tree.map(lambda a, b: jnp.where(lanes.reshape((-1,) + (1,) * (a.ndim - 1)), a, b), new, old)
 
 
 def _own_values(program: Program, run: Run, states: Any, heads: int) -> Array:

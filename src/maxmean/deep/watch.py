@@ -83,16 +83,13 @@ def _frame(
         mean = float(values[:, a].mean())
         colour = "#c0392b" if a == action else "#7f8c8d"
         draw.text((12, top + room / 2 - 9), _name(game, a), fill=colour, font=font)
-        draw.rectangle(sorted_box(across(0.0), top + 6, across(mean), top + room - 6), fill=colour)
+        left, right = sorted((across(0.0), across(mean)))
+        draw.rectangle((left, top + 6, right, top + room - 6), fill=colour)
         for value in values[:, a]:
             x = across(float(value))
             draw.line((x, top + 3, x, top + room - 3), fill="black")
         draw.text((WIDTH - 52, top + room / 2 - 9), f"{mean:.2f}", fill=colour, font=font)
     return np.concatenate([picture, np.asarray(panel)], axis=1)
-
-
-def sorted_box(x0: float, y0: float, x1: float, y1: float) -> tuple[float, float, float, float]:
-    return min(x0, x1), y0, max(x0, x1), y1
 
 
 def _name(game: envs.Environment, action: int) -> str:

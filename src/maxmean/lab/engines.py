@@ -21,8 +21,8 @@ from multiprocessing import get_context
 from typing import Any, Protocol
 
 from ..mev.data import DataError
+from ..whole import as_parquet
 from .experiment import Experiment, Shard
-from .store import as_parquet
 
 ATTEMPTS = 3
 """How often a shard is tried before it is reported as failed."""

@@ -13,6 +13,21 @@ INK = "#000000"
 """Text and axes; a page replaces it by its own text colour."""
 
 _COLOURS = {
+    "te-bdqn(0.1)": "#86cfae",
+    "te-bdqn(0.2)": "#2f9e6e",
+    "te-bdqn(0.3)": "#7a8f2a",
+    "te-bdqn(0.4)": "#1d9aa8",
+    "ke-bdqn": "#3b82c4",
+    "ada-te-bdqn(0.0001)": "#d1495b",
+    "ada-te-bdqn": "#e07b39",
+    "bdqn": "#9467bd",
+    "maxmin-dqn(2)": "#c9a227",
+    "maxmin-dqn": "#b0894f",
+    "scdqn(2)": "#e07b39",
+    "scdqn(3)": "#c9a227",
+    "scdqn": "#b0894f",
+    "ddqn": "#8a8f98",
+    "dqn": "#d1495b",
     "te-q(0.05)": "#86cfae",
     "te-q(0.1)": "#2f9e6e",
     "te-q(0.2)": "#1f7a53",
@@ -111,10 +126,12 @@ def line(
     *,
     low: Any = None,
     high: Any = None,
+    marker: str = "",
 ) -> None:
     """A labelled curve in the colour of its estimator, with its band where there is one; what would hide another is dashed."""
     colour = colour_of(label, position)
-    axes.plot(x, y, color=colour, lw=1.5, ls="--" if any(mark in label for mark in _DASHED) else "-", label=label)
+    style = "--" if any(mark in label for mark in _DASHED) else "-"
+    axes.plot(x, y, color=colour, lw=1.5, ls=style, marker=marker, label=label)
     if low is not None:
         axes.fill_between(x, low, high, color=colour, alpha=0.2, lw=0)
 

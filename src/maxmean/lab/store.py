@@ -151,17 +151,6 @@ class Store:
         write_whole(path, (json.dumps(content, indent=1, sort_keys=True) + "\n").encode())
 
 
-def as_parquet(table: pd.DataFrame) -> bytes:
-    """A table as the bytes of a Parquet file; the same table gives the same bytes."""
-    import pyarrow as pa
-    import pyarrow.parquet
-
-    buffer = io.BytesIO()
-    plain = pa.Table.from_pandas(table, preserve_index=False).replace_schema_metadata(None)
-    pyarrow.parquet.write_table(plain, buffer, compression="zstd")
-    return buffer.getvalue()
-
-
 def software() -> dict[str, str]:
     """The versions that a result may depend on."""
     names = ("numpy", "scipy", "pandas", "pyarrow")

@@ -149,7 +149,7 @@ def _game(results: Results[Settings], game: str) -> Figure:
                 _, returns = curves(own[own["learning_rate"] == rate], "test_return")
                 finals.append(band([returns[:, -10:].mean(axis=1)], rng))
             value, low, high = (np.array(part, dtype=float) for part in zip(*finals, strict=True))
-            line(axes[0, column], rates, value, label, k, low=low, high=high)
+            line(axes[0, column], rates, value, label, k, low=low, high=high, marker="o")
             now = own[own["learning_rate"] == middle]
             for row, name in ((1, "test_return"), (2, "bias")):
                 steps, values = curves(now, name)
@@ -159,13 +159,16 @@ def _game(results: Results[Settings], game: str) -> Figure:
                 steps, values = curves(now, "alpha")
                 value, low, high = band([values], rng)
                 line(axes[3, column], steps, value, label, k, low=low, high=high)
+        if not labels:
+            for row in range(4):
+                axes[row, column].set_axis_off()
+            continue
         logarithmic(axes[0, column].xaxis)
         axes[2, column].axhline(0, color="#8a8f98", lw=0.8)
         caption(axes[0, column], "final return", "learning rate")
         caption(axes[1, column], f"test return, learning rate {middle:.2g}")
         caption(axes[2, column], "bias of Q", "step")
-        if axes[1, column].lines:
-            axes[1, column].legend(frameon=False, fontsize=7)
+        axes[1, column].legend(frameon=False, fontsize=7)
         if axes[3, column].lines:
             caption(axes[3, column], "alpha", "step")
         else:
@@ -185,5 +188,5 @@ def _fifths(results: Results[Settings]) -> Figure:
             line(ax, range(1, 6), [own[f"bias_fifth_{i}"].mean() for i in range(5)], label, k)
         ax.axhline(0, color="#8a8f98", lw=0.8)
         caption(ax, f"{game}: bias", "fifth of the pairs by predicted value")
-    legend_below(figure, axes[0, 0])
+    legend_below(figure, axes[0, 0], columns=2 * len(results.settings.games))
     return figure

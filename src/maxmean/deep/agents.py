@@ -6,7 +6,6 @@ and whether it adapts. The functions named after the algorithms fill it in; none
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -15,6 +14,7 @@ from typing import Any
 from .. import mev
 from ..mev.kernels import as_kernel
 from ..mev.methods import parse_kernel
+from ..names import unknown
 from . import targets
 from .exploration import EpsilonGreedy, Exploration, HeadPerEpisode
 
@@ -214,9 +214,7 @@ def parse_agent(text: str, **common: Any) -> Agent:
     """
     name, _, value = text.strip().lower().partition(":")
     if name not in AGENTS:
-        near = difflib.get_close_matches(name, AGENTS, n=1, cutoff=0.3)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise AgentError(f"unknown agent {name!r}{hint} (there are {', '.join(AGENTS)})")
+        raise AgentError(unknown("unknown agent", name, AGENTS))
     make = AGENTS[name]
     takes = list(inspect.signature(make).parameters)
     arguments = {key: each for key, each in common.items() if key in takes and each is not None}

@@ -12,8 +12,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..names import unknown
 from .environment import EnvError, Environment, Step, check_action
-from .names import unknown
 
 
 class GymnaxState(NamedTuple):
@@ -104,7 +104,7 @@ def from_gymnax(env: Any, params: Any = None, **options: Any) -> Gymnax:
     fields = [field.name for field in dataclasses.fields(params)]
     for option in options:
         if option not in fields:
-            raise unknown(f"gymnax/{label} has no option", option, [*fields, *_arguments(env)])
+            raise EnvError(unknown(f"gymnax/{label} has no option", option, [*fields, *_arguments(env)], cutoff=0.5))
     return Gymnax(env, dataclasses.replace(params, **options) if options else params, label)
 
 
@@ -117,7 +117,7 @@ def _by_name(name: str, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
             f"gymnax/{name} needs the package gymnax, which is not installed: pip install 'maxmean[gymnax]'"
         ) from None
     if name not in gymnax.registered_envs:
-        raise unknown("gymnax has no environment", name, gymnax.registered_envs)
+        raise EnvError(unknown("gymnax has no environment", name, gymnax.registered_envs, cutoff=0.5))
     own = {option: options[option] for option in options.keys() & _arguments(_make(name, ()))} if options else {}
     rest = {option: value for option, value in options.items() if option not in own}
     try:

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from ..names import unknown
 from .environment import EnvError, Environment
 from .gymnax import from_gymnax
 from .minatar import GAMES
-from .names import unknown
 
 GYMNAX = "gymnax/"
 """What the names of gymnax's environments begin with here."""
@@ -36,12 +36,14 @@ def make(name: str, **options: Any) -> Environment:
     if name.startswith(GYMNAX):
         return from_gymnax(name.removeprefix(GYMNAX), **options)
     if name not in GAMES:
-        raise unknown("unknown environment", name, GAMES, more=f", and {GYMNAX}NAME for those of gymnax")
+        raise EnvError(
+            unknown("unknown environment", name, GAMES, more=f", and {GYMNAX}NAME for those of gymnax", cutoff=0.5)
+        )
     game = GAMES[name]
     defaults = {field.name: field.default for field in dataclasses.fields(game)}
     for option in options:
         if option not in defaults:
-            raise unknown(f"{name} has no option", option, defaults)
+            raise EnvError(unknown(f"{name} has no option", option, defaults, cutoff=0.5))
     return game(**{option: _fitting(option, value, defaults[option]) for option, value in options.items()})
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
 
+from ..names import unknown
 from .arrays import Array, Rng, namespace, streams
 from .data import Data, DataError
 from .estimators import (
@@ -82,9 +82,7 @@ def check_method(method: str) -> str:
     """``method``, if there is one of that name; otherwise an error that names the nearest."""
     if method in METHODS:
         return method
-    near = difflib.get_close_matches(str(method).lower(), METHODS, n=1, cutoff=0.3)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    raise DataError(f"unknown method {method!r}{hint} (there are {', '.join(METHODS)})")
+    raise DataError(unknown("unknown method", method, METHODS))
 
 
 def parse_kernel(text: str) -> Kernel:
@@ -95,9 +93,7 @@ def parse_kernel(text: str) -> Kernel:
     """
     name, _, numbers = text.strip().lower().partition(":")
     if name not in KERNELS:
-        near = difflib.get_close_matches(name, KERNELS, n=1, cutoff=0.3)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise KernelError(f"unknown kernel {name!r}{hint} (there are {', '.join(KERNELS)})")
+        raise KernelError(unknown("unknown kernel", name, KERNELS))
     takes = [f.name for f in fields(KERNELS[name])]  # type: ignore[arg-type]
     try:
         parameters = [float(number) for number in numbers.split(",")] if numbers else []

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from typing import Any
 
 from ...mev.data import DataError
+from ...names import unknown
 from ..experiment import Experiment
 from .ads import Ads
 from .autocorrelation import Autocorrelation
@@ -41,8 +41,6 @@ def find_experiments(names: Sequence[str]) -> list[Experiment[Any]]:
     """The named experiments; where none is named, all but those that are run only by name."""
     for name in names:
         if name not in EXPERIMENTS:
-            near = difflib.get_close_matches(name, EXPERIMENTS, n=1, cutoff=0.3)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise DataError(f"unknown experiment {name!r}{hint} (there are {', '.join(EXPERIMENTS)})")
+            raise DataError(unknown("unknown experiment", name, EXPERIMENTS))
     usual = [name for name, experiment in EXPERIMENTS.items() if not experiment.only_by_name]
     return [EXPERIMENTS[name] for name in dict.fromkeys(names or usual)]

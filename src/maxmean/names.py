@@ -1,0 +1,18 @@
+"""What is said about a name that nothing has."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+def unknown(what: str, name: object, known: Iterable[str], *, more: str = "", cutoff: float = 0.3) -> str:
+    """A sentence that says which name is meant, where one is close, and which ones there are.
+
+    >>> unknown("breakout has no option", "stiky", ["sticky", "ramping"])
+    "breakout has no option 'stiky'; did you mean 'sticky'? (there are sticky, ramping)"
+    """
+    names = {other.lower(): other for other in known}
+    near = difflib.get_close_matches(str(name).lower(), names, n=1, cutoff=cutoff)
+    hint = f"; did you mean {names[near[0]]!r}?" if near else ""
+    return f"{what} {name!r}{hint} (there are {', '.join(names.values())}{more})"

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import pytest
 
 from deep_toys import CORRIDOR, QUICK, SMALL, program_of, short_runs, start, together
-from maxmean.deep import rollouts
+from maxmean import envs
+from maxmean.deep import Settings, rollouts, train
 from maxmean.deep.agents import BDQN, DDQN, DQN, KEBDQN, SCDQN, TEBDQN, AdaKEBDQN, AdaTEBDQN, Agent, MaxMinDQN
 from maxmean.deep.exploration import EpsilonGreedy
 from maxmean.deep.program import Program, Run
+from maxmean.envs import Environment
 
 EXPLORES = EpsilonGreedy(1.0, 0.1, 500)
 FAMILIES = [
@@ -38,3 +41,34 @@ def test_every_agent_finds_the_way_to_the_larger_reward(agents: list[Agent]) -> 
     trained = short_runs(program, runs, COPIES, quick=True)
     assert trained.diverged.tolist() == [-1] * len(agents) * len(SEEDS)
     assert returns(program, trained).tolist() == [1.0] * len(agents) * len(SEEDS)
+
+
+@pytest.mark.slow
+def test_breakout_is_played_well_above_random() -> None:
+    """DQN and KE-BDQN, 200,000 steps with the paper's settings: at the end, five times the return of random play."""
+    game = envs.make("minatar/breakout")
+    found = train(game, [DQN(), KEBDQN()], steps=200_000, settings=Settings(test_interval=20_000))
+    last = found.records[found.records["step"] > 100_000]
+    random = mean_random_return(game, episodes=500)
+    assert 0.2 < random < 1.0
+    assert (last.groupby("variant")["test_return"].mean() > 5 * random).all()
+
+
+def mean_random_return(game: Environment, episodes: int) -> float:
+    """The mean return of first episodes with random actions."""
+
+    def episode(key: jax.Array) -> jax.Array:
+        keys = jax.random.split(jax.random.fold_in(key, 1), 500)
+        state, _ = game.reset(key)
+
+        def step(carry: tuple[Any, jax.Array, jax.Array], key: jax.Array) -> tuple[Any, None]:
+            state, alive, total = carry
+            step_key, action_key = jax.random.split(key)
+            out = game.step(step_key, state, jax.random.randint(action_key, (), 0, game.n_actions))
+            over = out.terminated | out.truncated
+            return (out.state, alive & ~over, total + jnp.where(alive, out.reward, 0.0)), None
+
+        (_, _, total), _ = jax.lax.scan(step, (state, jnp.bool_(True), jnp.float32(0)), keys)
+        return total
+
+    return float(jax.jit(jax.vmap(episode))(jax.random.split(jax.random.key(0), episodes)).mean())

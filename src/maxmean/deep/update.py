@@ -12,6 +12,7 @@ import optax
 from ..envs.random import below
 from .family import Family
 from .networks import Ensemble, Weights
+from .optimizers import adam, rmsprop
 from .settings import Settings
 from .targets import NextValues, value_of
 
@@ -62,10 +63,7 @@ class Update:
 
     @property
     def optimizer(self) -> optax.GradientTransformation:
-        """The direction of a step of size one; the learning rate is applied by us, for it may differ between runs."""
-        if self.settings.optimizer == "adam":
-            return optax.scale_by_adam(eps=1e-8)
-        return optax.scale_by_rms(decay=0.99, eps=1e-8, eps_in_sqrt=False)
+        return adam() if self.settings.optimizer == "adam" else rmsprop()
 
     def create(self, key: Array) -> Learner:
         """A learner with random weights; the target network starts as a copy."""

@@ -114,7 +114,10 @@ def train(
 
 
 def watch(
-    policy: Annotated[str, typer.Argument(metavar="DIR", help="A training's directory, or a policy in it.")],
+    policy: Annotated[
+        str,
+        typer.Argument(metavar="DIR", help="A training's directory, a policy in it, or minatar/breakout."),
+    ],
     gif: Annotated[str, typer.Option("--gif", metavar="FILE", help="Where the moving picture goes.")],
     seed: Annotated[int, typer.Option(help="Seed of the game.")] = 0,
     frames: Annotated[int, typer.Option(help="Frames at most.")] = 400,

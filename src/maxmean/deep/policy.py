@@ -21,6 +21,8 @@ from .plan import describe_environment
 from .program import Program
 
 FORMAT = 1
+SHIPPED = Path(__file__).parents[1] / "policies"
+"""Trained agents that come with the package, by the name of their environment."""
 _TRUNKS = {"convolution": Convolution, "perceptron": Perceptron}
 
 
@@ -47,13 +49,14 @@ class Policy:
         """Q by every member: [members, actions]."""
         return np.asarray(_values(self.network, self.weights, jnp.asarray(observation)[None])[0])
 
-    def save(self, path: str | Path) -> None:
-        """Write ``path`` (.safetensors) and what it means beside it (.json), each whole."""
+    def save(self, path: str | Path, *, half: bool = False) -> None:
+        """Write ``path`` (.safetensors) and what it means beside it (.json), each whole; on request in half precision."""
         from safetensors.numpy import save
 
         path = _named(path)
         path.parent.mkdir(parents=True, exist_ok=True)
-        arrays = {name: np.asarray(leaf) for name, leaf in _leaves(self.weights)}
+        kind = np.float16 if half else np.float32
+        arrays = {name: np.asarray(leaf).astype(kind) for name, leaf in _leaves(self.weights)}
         write_whole(path, save(arrays))
         network = {
             "trunk": _trunk(self.network),
@@ -68,10 +71,17 @@ class Policy:
 
 
 def load(path: str | Path) -> Policy:
-    """The policy in a file, or the best one in a training's directory."""
+    """The policy in a file, or the best one in a training's directory, or one that comes with the package.
+
+    >>> from maxmean import deep
+    >>> deep.load("minatar/breakout").about["variant"]
+    'ke-bdqn'
+    """
     path = Path(path)
     if path.is_dir():
         path = _best(path)
+    elif str(path) in shipped():
+        path = SHIPPED / path
     path = _named(path)
     try:
         from safetensors.numpy import load_file
@@ -98,7 +108,8 @@ def load(path: str | Path) -> Policy:
         )
         return Policy(network, weights, bool(text["bootstrapped"]), dict(text["about"]))
     except FileNotFoundError:
-        raise AgentError(f"there is no policy {path}, or its .json is not beside it") from None
+        known = f"; {', '.join(shipped())} come with maxmean" if shipped() else ""
+        raise AgentError(f"there is no policy {path}, or its .json is not beside it{known}") from None
     except AgentError as error:
         raise AgentError(f"{path} cannot be used: {error}") from None
     except Exception as error:  # whatever a stranger's file makes of the readers
@@ -113,6 +124,11 @@ def export(program: Program, weights: Weights, members: int, about: dict[str, An
         network = dataclasses.replace(network, members=members)
     about = {"environment": describe_environment(program.environment), **about}
     return Policy(network, weights, program.family.bootstrapped, about)
+
+
+def shipped() -> list[str]:
+    """The names of the policies that come with the package."""
+    return sorted(path.relative_to(SHIPPED).with_suffix("").as_posix() for path in SHIPPED.rglob("*.safetensors"))
 
 
 def policies(folder: str | Path) -> list[Path]:
@@ -154,9 +170,9 @@ def _leaves(weights: Any) -> list[tuple[str, Any]]:
 
 def _checked(arrays: dict[str, np.ndarray], name: str, leaf: Any) -> jax.Array:
     array = arrays.get(name)
-    if array is None or array.shape != leaf.shape or array.dtype != leaf.dtype:
+    if array is None or array.shape != leaf.shape or array.dtype not in (np.float16, np.float32):
         raise AgentError(f"its array {name} is missing or has another shape")
-    return jnp.asarray(array)
+    return jnp.asarray(array, leaf.dtype)
 
 
 _values = jax.jit(networks.Ensemble.values, static_argnums=0)

@@ -45,10 +45,10 @@ benchmark: $(VENV)/full  ## speed, as ratios against peers measured in the same 
 	$(BIN)/python benchmarks/deep.py
 
 results: $(VENV)/full  ## compute the shipped results anew, at the paper's scale, and the verdicts in the documentation
-	rm -rf out/paper src/maxmean/results
+	rm -rf out/paper
 	$(BIN)/maxmean reproduce --scale paper --out out/paper
-	mkdir src/maxmean/results
-	cp -r out/paper/*.json $(foreach name,$(shell $(BIN)/maxmean list --names),out/paper/$(name)) src/maxmean/results/
+	cd src/maxmean/results && rm -rf $(shell $(BIN)/maxmean list --names)
+	cp -r $(foreach name,$(shell $(BIN)/maxmean list --names),out/paper/$(name)) src/maxmean/results/
 	$(BIN)/python docs/write_verdicts.py
 
 format: $(VENV)/full  ## mend the style

@@ -14,12 +14,14 @@ from maxmean.lab.engines import Inline
 from maxmean.lab.experiment import Results
 from maxmean.lab.experiments import EXPERIMENTS
 from maxmean.lab.progress import Silent
-from maxmean.lab.run import load_best, reproduce
+from maxmean.lab.run import Job, load_best, reproduce
 from maxmean.lab.store import Store
 from toys import Settings, Toy
 
 CLAIMS = [
-    f"{kind}{k}" for kind, count in {"S": 13, "A": 3, "M": 5, "W": 5, "T": 1}.items() for k in range(1, count + 1)
+    f"{kind}{k}"
+    for kind, count in {"S": 13, "A": 3, "M": 5, "W": 5, "T": 1, "D": 7}.items()
+    for k in range(1, count + 1)
 ]
 
 
@@ -89,7 +91,7 @@ def test_markdown_has_every_claim_and_number() -> None:
 
 def test_claims_are_judged_from_the_store(tmp_path_factory: pytest.TempPathFactory) -> None:
     store, toy = Store(tmp_path_factory.mktemp("store") / "out"), Toy(Settings(shards=4, draws=400))
-    reproduce([toy], "quick", store, Inline(), 0, Silent())
+    reproduce([Job.of(toy, "quick")], store, Inline(), 0, Silent())
     results = load_best(store, toy)
     assert isinstance(results, Results)
     (verdict,) = judge(toy, results)
@@ -107,4 +109,5 @@ def test_every_claim_so_far_is_spoken_to_once() -> None:
         *(f"M{k}" for k in range(1, 6)),
         *(f"W{k}" for k in range(1, 6)),
         "T1",
+        *(f"D{k}" for k in range(1, 8)),
     ]

@@ -19,7 +19,9 @@ from maxmean.lab.store import Store
 ROOT = Path(__file__).parents[2]
 
 CLAIMS = [
-    f"{kind}{k}" for kind, count in {"S": 13, "A": 3, "M": 5, "W": 5, "T": 1}.items() for k in range(1, count + 1)
+    f"{kind}{k}"
+    for kind, count in {"S": 13, "A": 3, "M": 5, "W": 5, "T": 1, "D": 7}.items()
+    for k in range(1, count + 1)
 ]
 
 
@@ -72,6 +74,7 @@ def test_claims_as_json_are_a_list_of_objects(quick: tuple[Path, subprocess.Comp
             *(f"M{k}" for k in range(1, 6)),
             *(f"W{k}" for k in range(1, 6)),
             "T1",
+            *(f"D{k}" for k in range(1, 8)),
         ]
         for claim in found:
             assert {"id", "verdict", "measured", "scale", "experiment"} <= set(claim)
@@ -111,7 +114,7 @@ def test_the_documented_verdicts_are_those_of_the_shipped_results() -> None:
     ("arguments", "sentence"),
     [
         (["reproduce", "gausian"], "unknown experiment 'gausian'; did you mean 'gaussian'?"),
-        (["reproduce", "--scale", "huge"], "unknown scale 'huge' (there are quick and paper)"),
+        (["reproduce", "--scale", "huge"], "gaussian has no scale 'huge' (there are quick, paper)"),
         (["reproduce", "--engine", "spark"], "unknown engine 'spark'"),
         (["reproduce", "--workers", "0"], "workers must be at least 1, not 0"),
         (["reproduce", "--seed", "-1"], "seed must not be negative"),

@@ -20,7 +20,7 @@ ENGINES: dict[str, Callable[[], Engine]] = {
 
 def tasks(settings: Settings = Settings(), seed: int = 0) -> list[Task]:  # noqa: B008
     toy = Toy(settings)
-    return [Task(toy, settings, shard) for shard in toy.shards("quick", seed)]
+    return [Task(toy, settings, shard, Path("nowhere")) for shard in toy.shards(settings, seed)]
 
 
 def tables(engine: Engine, settings: Settings = Settings()) -> dict[str, bytes | None]:  # noqa: B008

@@ -56,7 +56,7 @@ def test_the_same_content_is_the_same_shard_whatever_its_order() -> None:
 
 
 def test_shards_of_an_experiment_draw_from_different_streams() -> None:
-    first = {s.rng().random() for s in Toy(Settings(shards=50)).shards("quick", 0)}
+    first = {s.rng().random() for s in Toy().shards(Settings(shards=50), 0)}
     assert len(first) == 50
 
 
@@ -139,7 +139,7 @@ def test_what_killed_processes_left_is_swept_when_it_is_old(tmp_path: Path) -> N
 
 
 def test_plans_are_kept(tmp_path: Path) -> None:
-    store, shards = Store(tmp_path), Toy().shards("quick", 3)
+    store, shards = Store(tmp_path), Toy().shards(Settings(), 3)
     assert store.read_plan("toy", "quick", 3) == []
     store.write_plan("toy", "quick", shards)
     assert store.read_plan("toy", "quick", 3) == shards

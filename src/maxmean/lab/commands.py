@@ -36,10 +36,23 @@ def reproduce(
         typer.Argument(metavar="[NAME]...", show_default="all but minatar", help="Experiments; see 'maxmean list'."),
     ] = None,
     scale: Annotated[
-        str, typer.Option(help="quick (seconds, a first look) or paper (the paper's own size).")
+        str,
+        typer.Option(
+            help="quick (seconds, a first look), paper (the paper's own size); for minatar also study (between)."
+        ),
     ] = "quick",
+    changes: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Change a setting of the scale. May be given more than once."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what the work will take; for minatar with a short calibration.")
+    ] = False,
     out: Annotated[str, typer.Option("--out", metavar="DIR", help="Where results are kept.")] = DEFAULT_OUT,
-    engine: Annotated[str, typer.Option(help="inline, processes or ray.")] = "processes",
+    engine: Annotated[
+        str | None,
+        typer.Option(show_default="processes; inline where a GPU is wanted", help="inline, processes or ray."),
+    ] = None,
     workers: Annotated[int | None, typer.Option(show_default="all cores", help="Processes at once.")] = None,
     address: Annotated[
         str | None, typer.Option(show_default="a local one", help="A running Ray cluster, such as auto or HOST:6379.")
@@ -55,15 +68,13 @@ def reproduce(
 
     from ..mev.data import DataError
     from .engines import make_engine
-    from .experiment import SCALES
     from .experiments import find_experiments
     from .progress import make_reporter
     from .report import write_report
+    from .run import Job
     from .run import reproduce as run
     from .store import Store
 
-    if scale not in SCALES:
-        raise DataError(f"unknown scale {scale!r} (there are {' and '.join(SCALES)})")
     if seed < 0:
         raise DataError(f"seed must not be negative, not {seed}")
     experiments = find_experiments(names or [])
@@ -72,12 +83,18 @@ def reproduce(
             raise DataError(str(experiment.missing))
         typer.echo(f"left out: {experiment.missing}", err=True)
         experiments.remove(experiment)
-    chosen = make_engine(engine, workers, address)
-    store = Store(out)
+    jobs = [Job.of(experiment, scale, changes or ()) for experiment in experiments]
     console = Console(stderr=True, quiet=quiet)
+    if dry_run:
+        for job in jobs:
+            print(job.experiment.forecast(job.settings, lambda text: console.print(text, markup=False)))
+        return
+    on_gpu = any(job.experiment.wants_gpu(job.settings) for job in jobs)
+    chosen = make_engine(engine or ("inline" if on_gpu else "processes"), workers, address)
+    store = Store(out)
     try:
         with make_reporter(console, quiet) as reporter:
-            summary = run(experiments, scale, store, chosen, seed, reporter)
+            summary = run(jobs, store, chosen, seed, reporter)
     except KeyboardInterrupt:
         console.print("Stopped. What is finished is kept; the same command goes on from there.", markup=False)
         raise typer.Exit(130) from None
@@ -88,9 +105,10 @@ def reproduce(
             f"failed: {outcome.shard} with settings {json.dumps(outcome.shard.settings)}\n{outcome.error}", err=True
         )
     if len({outcome.shard.experiment for outcome in summary.failed}) < len(experiments):
-        page = write_report(store, store.root / "report", (scale, seed))
+        shown = (jobs[0].scale, seed)
+        page = write_report(store, store.root / "report", shown)
         if not quiet:
-            _print_verdicts(store, (scale, seed))
+            _print_verdicts(store, shown)
             print(f"Report: {page}")
     if summary.failed:
         raise typer.Exit(1)
@@ -110,11 +128,11 @@ def list_experiments(
     if names:
         print("\n".join(experiment.name for experiment in find_experiments([])))
         return
-    columns = (Column("name", no_wrap=True), "what", "section", "claims", "shards (quick, paper)")
+    columns = (Column("name", no_wrap=True), "what", "section", "claims", "shards by scale")
     table = Table(*columns, box=None, header_style="bold")
     for experiment in EXPERIMENTS.values():
         ids = " ".join(claim.id for claim in experiment.claims)
-        sizes = ", ".join(str(len(experiment.shards(scale, 0))) for scale in ("quick", "paper"))
+        sizes = ", ".join(f"{scale} {len(experiment.parts(experiment.settings(scale)))}" for scale in experiment.scales)
         table.add_row(experiment.name, experiment.title, experiment.section, ids, sizes)
     console = Console(highlight=False)
     console.print(table)

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass
 from multiprocessing import get_context
+from pathlib import Path
 from typing import Any, Protocol
 
 from ..mev.data import DataError
@@ -35,6 +36,8 @@ class Task:
     experiment: Experiment[Any]
     settings: Any
     shard: Shard
+    folder: Path
+    """Where a long shard may keep its state."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,7 @@ def compute(task: Task) -> Outcome:
     """Compute one shard. Whatever goes wrong in it is an outcome, not an exception."""
     begin = time.perf_counter()
     try:
-        table = task.experiment.compute(task.settings, task.shard.part, task.shard.rng())
+        table = task.experiment.resume(task.settings, task.shard.part, task.shard.rng(), task.folder)
         return Outcome(task.shard, as_parquet(table), time.perf_counter() - begin)
     except Exception:
         return Outcome(task.shard, None, time.perf_counter() - begin, traceback.format_exc(limit=-3))
@@ -165,9 +168,14 @@ class Ray:
 
     @staticmethod
     def _drain(ray: Any, tasks: Sequence[Task]) -> Iterator[Outcome]:
-        remote = ray.remote(compute).options(max_retries=0, num_cpus=1)
+        gpus = ray.cluster_resources().get("GPU", 0) > 0
+
+        def send(task: Task) -> Any:
+            alone = 1 if gpus and task.experiment.wants_gpu(task.settings) else 0
+            return ray.remote(compute).options(max_retries=0, num_cpus=1, num_gpus=alone).remote(task)
+
         tried = {task.shard.key: 1 for task in tasks}
-        running = {remote.remote(task): task for task in tasks}
+        running = {send(task): task for task in tasks}
         while running:
             (done, *_), _ = ray.wait(list(running), num_returns=1)
             task = running.pop(done)
@@ -177,7 +185,7 @@ class Ray:
                 outcome = Outcome(task.shard, None, error=str(error).splitlines()[0])
             if outcome.table is None and tried[task.shard.key] < ATTEMPTS:
                 tried[task.shard.key] += 1
-                running[remote.remote(task)] = task
+                running[send(task)] = task
             else:
                 yield outcome
 

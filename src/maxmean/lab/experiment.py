@@ -1,4 +1,4 @@
-"""What an experiment is: settings for two scales, independent shards, a table from each, figures and claims from them all.
+"""What an experiment is: settings for some scales, independent shards, a table from each, figures and claims from them all.
 
 A new experiment is one file in ``lab/experiments/`` with one subclass of :class:`Experiment`.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from importlib.util import find_spec
@@ -17,12 +17,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 import numpy as np
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pandas as pd
     from matplotlib.figure import Figure
 
     from .claims import Claim
 
-SCALES = ("quick", "paper")
+SCALES = ("quick", "custom", "study", "paper")
+"""From the smallest to the largest; ``custom`` is any of the others with some setting changed."""
 
 S = TypeVar("S")
 """An experiment's settings: a frozen dataclass of numbers, texts and tuples of them."""
@@ -41,6 +44,8 @@ class Experiment(ABC, Generic[S]):
     needs: ClassVar[tuple[str, str] | None] = None
     """A module beyond the core that it computes with, and the extra that brings it."""
 
+    scales: ClassVar[tuple[str, ...]] = ("quick", "paper")
+    """The scales that it has settings for."""
     only_by_name: ClassVar[bool] = False
     """Whether it is left out unless it is named, because it takes a GPU, or days."""
 
@@ -53,7 +58,7 @@ class Experiment(ABC, Generic[S]):
 
     @abstractmethod
     def settings(self, scale: str) -> S:
-        """The settings of a scale: ``quick`` takes seconds, ``paper`` is the paper's own size."""
+        """The settings of a scale: ``quick`` takes seconds, ``paper`` is the paper's own size, ``study`` lies between."""
 
     @abstractmethod
     def parts(self, settings: S) -> Sequence[Mapping[str, Any]]:
@@ -63,13 +68,24 @@ class Experiment(ABC, Generic[S]):
     def compute(self, settings: S, part: Mapping[str, Any], rng: np.random.Generator) -> pd.DataFrame:
         """One shard's table. All its randomness comes from ``rng``."""
 
+    def resume(self, settings: S, part: Mapping[str, Any], rng: np.random.Generator, folder: Path) -> pd.DataFrame:
+        """As ``compute``, for shards so long that they keep their state in ``folder``: an earlier attempt may have left some."""
+        return self.compute(settings, part, rng)
+
+    def wants_gpu(self, settings: S) -> bool:
+        """Whether a shard fills a GPU, so that they had better come one after the other."""
+        return False
+
+    def forecast(self, settings: S, say: Callable[[str], None]) -> str:
+        """What the work will take, in words; ``say`` hears what is being measured meanwhile."""
+        return f"{self.name}: {len(self.parts(settings))} shards"
+
     @abstractmethod
     def figures(self, results: Results[S]) -> dict[str, Figure]:
         """The figures, by a short name."""
 
-    def shards(self, scale: str, seed: int) -> list[Shard]:
-        """The shards of a scale, in the order in which their tables are joined."""
-        settings = self.settings(scale)
+    def shards(self, settings: S, seed: int) -> list[Shard]:
+        """The shards of these settings, in the order in which their tables are joined."""
         plain = json.loads(json.dumps(asdict(settings)))  # type: ignore[call-overload]
         return [Shard(self.name, self.version, plain, dict(part), seed) for part in self.parts(settings)]
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from ..mev.data import DataError
+from .change import change
 from .claims import Verdict, judge
 from .engines import Engine, Outcome, Task
 from .experiment import SCALES, Experiment, Results, Shard
@@ -28,20 +31,35 @@ class Summary:
     failed: tuple[Outcome, ...]
 
 
-def reproduce(
-    experiments: Sequence[Experiment[Any]], scale: str, store: Store, engine: Engine, seed: int, report: Reporter
-) -> Summary:
+@dataclass(frozen=True)
+class Job:
+    """An experiment, and the settings to run it with."""
+
+    experiment: Experiment[Any]
+    scale: str
+    settings: Any
+
+    @classmethod
+    def of(cls, experiment: Experiment[Any], scale: str, changes: Sequence[str] = ()) -> Job:
+        """The settings of a scale, with changes such as ``steps=5000``; with any, the scale is called custom."""
+        if scale not in experiment.scales:
+            raise DataError(f"{experiment.name} has no scale {scale!r} (there are {', '.join(experiment.scales)})")
+        settings = change(experiment.settings(scale), changes)
+        return cls(experiment, "custom" if changes else scale, settings)
+
+
+def reproduce(jobs: Sequence[Job], store: Store, engine: Engine, seed: int, report: Reporter) -> Summary:
     """Compute every shard that is not in the store yet. A shard that fails is reported, and the others go on."""
     tasks: list[Task] = []
     kept = 0
-    for experiment in experiments:
-        shards = experiment.shards(scale, seed)
+    for job in jobs:
+        experiment, scale = job.experiment, job.scale
+        shards = experiment.shards(job.settings, seed)
         store.write_plan(experiment.name, scale, shards)
         missing = [shard for shard in shards if not _present(store, shard, report)]
         kept += len(shards) - len(missing)
         report.begin(experiment.name, len(shards), len(shards) - len(missing))
-        settings = experiment.settings(scale)
-        tasks += [Task(experiment, settings, shard) for shard in missing]
+        tasks += [Task(experiment, job.settings, shard, store.folder(shard)) for shard in missing]
     failed = []
     outcomes = engine.run(tasks)
     try:
@@ -51,6 +69,7 @@ def reproduce(
                 report.say(f"{outcome.shard} failed: {outcome.error.strip().splitlines()[-1]}")
             else:
                 store.write(outcome.shard, outcome.table, outcome.seconds)
+                shutil.rmtree(store.folder(outcome.shard), ignore_errors=True)
                 report.advance(outcome.shard.experiment)
     finally:
         outcomes.close()  # type: ignore[attr-defined]
@@ -92,15 +111,15 @@ def load(store: Store, experiment: Experiment[Any], scale: str, seed: int) -> Re
         seconds += manifest["seconds"]
         versions.add(", ".join(f"{name} {number}" for name, number in manifest["versions"].items()))
     joined = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
-    settings = _settings(experiment, scale, shards[0].settings)
+    settings = _settings(experiment, shards[0].settings)
     if settings is None or shards[0].version != experiment.version:
         return None
     return Results(experiment.name, scale, settings, shards[0].seed, joined, missing, seconds, tuple(sorted(versions)))
 
 
-def _settings(experiment: Experiment[Any], scale: str, stored: dict[str, Any]) -> Any:
+def _settings(experiment: Experiment[Any], stored: dict[str, Any]) -> Any:
     """The stored settings as the experiment's own class, or None where that class has other fields by now."""
-    kind = type(experiment.settings(scale))
+    kind = type(experiment.settings("quick"))
     if {f.name for f in fields(kind)} != set(stored):
         return None
     return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()})

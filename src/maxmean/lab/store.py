@@ -2,7 +2,8 @@
 
 ``DIR/EXPERIMENT/KEY.parquet`` is a shard's table and ``KEY.json`` its manifest: content, versions and the table's checksum.
 The manifest is written last, so a shard exists once its manifest does. ``DIR/EXPERIMENT/SCALE-SEED.plan.json`` lists the
-shards of a run at that scale from that seed. Files only ever appear whole, so any number of processes may work on one directory.
+shards of a run at that scale from that seed, and ``DIR/EXPERIMENT/KEY.state`` is where a long shard keeps checkpoints on its
+way. Files only ever appear whole, so any number of processes may work on one directory.
 """
 
 from __future__ import annotations
@@ -129,6 +130,10 @@ class Store:
         plans = sorted((self.root / experiment).glob(f"{scale}-*.plan.json"), key=lambda path: -path.stat().st_mtime)
         numbers = [path.name.removeprefix(f"{scale}-").removesuffix(".plan.json") for path in plans]
         return [int(number) for number in numbers if number.isdigit()]
+
+    def folder(self, shard: Shard) -> Path:
+        """Where a long shard keeps its state while it is under way; nothing is there before and after."""
+        return self.root / shard.experiment / f"{shard.key}.state"
 
     def _path(self, shard: Shard, kind: str) -> Path:
         return self.root / shard.experiment / f"{shard.key}.{kind}"

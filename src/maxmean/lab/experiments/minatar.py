@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,15 +12,20 @@ import numpy as np
 from ..aggregate import band
 from ..experiment import Experiment, Results
 from ..figures import canvas, caption, legend_below, line, logarithmic
+from .minatar_claims import CLAIMS, MIDDLE_RATE
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
     from ...deep import Agent
+    from ...deep import Settings as TrainingSettings
 
 GAMES = ("asterix", "breakout", "freeway", "seaquest", "space_invaders")
-NETWORKS = ("dqn", "ddqn", "scdqn:2", "scdqn:3", "scdqn:4", "maxmin-dqn:2", "maxmin-dqn:3")
+STUDIED = ("breakout",)
+"""The games whose results come with the package."""
+SINGLE = ("dqn", "ddqn", "scdqn:2", "scdqn:3", "scdqn:4")
+MAXMIN = ("maxmin-dqn:2", "maxmin-dqn:3")
 HEADS = (
     "bdqn",
     "te-bdqn:0.1",
@@ -43,14 +49,16 @@ class Settings:
     """The paper: 5,000,000 steps, ten seeds, three learning rates."""
 
     games: tuple[str, ...] = GAMES
-    networks: tuple[str, ...] = NETWORKS
+    single: tuple[str, ...] = SINGLE
+    maxmin: tuple[str, ...] = MAXMIN
     heads: tuple[str, ...] = HEADS
-    """The agents, in two groups: each group trains in one program on a GPU."""
+    """The agents, in three groups: each group trains in one program on a GPU."""
     steps: int = 5_000_000
     seeds: int = 10
-    learning_rates: tuple[float, ...] = (1e-5, 10**-4.5, 1e-4)
+    learning_rates: tuple[float, ...] = (1e-5, MIDDLE_RATE, 1e-4)
     warmup: int = 5_000
     test_interval: int = 10_000
+    checkpoint_interval: int = 100_000
     together: bool = True
     """Whether a shard holds all runs of a group, for a GPU; else each run is a shard, for cores."""
 
@@ -62,15 +70,20 @@ class MinAtar(Experiment[Settings]):
     title = "MinAtar: return and bias of deep agents"
     section = "7.4"
     needs = ("optax", "deep")
+    claims = CLAIMS
+    scales = ("quick", "study", "paper")
     only_by_name = True
 
     def settings(self, scale: str) -> Settings:
         if scale == "paper":
             return Settings()
+        if scale == "study":
+            return Settings(games=STUDIED, steps=1_000_000, seeds=5, learning_rates=(MIDDLE_RATE,))
         # Far too short to learn anything: it shows that everything runs, not what it leads to.
         return Settings(
             games=("breakout",),
-            networks=("dqn",),
+            single=("dqn",),
+            maxmin=(),
             heads=("te-bdqn:0.1", "ke-bdqn"),
             steps=6_000,
             seeds=2,
@@ -81,7 +94,7 @@ class MinAtar(Experiment[Settings]):
         )
 
     def parts(self, settings: Settings) -> Sequence[Mapping[str, Any]]:
-        groups = [names for names in (settings.networks, settings.heads) if names]
+        groups = [names for names in (settings.single, settings.maxmin, settings.heads) if names]
         parts: list[dict[str, Any]] = []
         for game in settings.games:
             for rate in settings.learning_rates:
@@ -97,8 +110,24 @@ class MinAtar(Experiment[Settings]):
                         ]
         return parts
 
+    def wants_gpu(self, settings: Settings) -> bool:
+        return settings.together
+
+    def forecast(self, settings: Settings, say: Callable[[str], None]) -> str:
+        from .minatar_forecast import forecast
+
+        return forecast(self.parts(settings), settings, say)
+
     def compute(self, settings: Settings, part: Mapping[str, Any], rng: np.random.Generator) -> pd.DataFrame:
-        """The seeds are the runs' own, so that all agents meet the same luck; ``rng`` is not needed."""
+        return self._train(settings, part, None)
+
+    def resume(
+        self, settings: Settings, part: Mapping[str, Any], rng: np.random.Generator, folder: Path
+    ) -> pd.DataFrame:
+        return self._train(settings, part, folder)
+
+    def _train(self, settings: Settings, part: Mapping[str, Any], folder: Path | None) -> pd.DataFrame:
+        """The seeds are the runs' own, so that all agents meet the same luck."""
         from ... import deep
 
         found = deep.train(
@@ -107,9 +136,14 @@ class MinAtar(Experiment[Settings]):
             steps=settings.steps,
             seeds=part["seeds"],
             learning_rates=part["learning_rate"],
-            settings=deep.Settings(warmup=settings.warmup, test_interval=settings.test_interval),
-            workers=1,
+            settings=training_settings(settings),
+            out=folder,
+            checkpoint_interval=settings.checkpoint_interval,
+            workers=None if settings.together else 1,
+            quiet=not settings.together,
         )
+        if not found.finished:
+            raise KeyboardInterrupt
         keys = ["step", "variant", "learning_rate", "seed"]
         fifths = found.quantiles.pivot(index=keys, columns="fifth", values=["value", "bias"])
         fifths.columns = [f"{name}_fifth_{fifth}" for name, fifth in fifths.columns]
@@ -118,6 +152,13 @@ class MinAtar(Experiment[Settings]):
     def figures(self, results: Results[Settings]) -> dict[str, Figure]:
         found = {game: _game(results, game) for game in results.settings.games}
         return found | {"fifths": _fifths(results)}
+
+
+def training_settings(settings: Settings) -> TrainingSettings:
+    """What the study changes of the paper's hyper-parameters: nothing, at the scale of the paper."""
+    from ...deep import Settings as Training
+
+    return Training(warmup=settings.warmup, test_interval=settings.test_interval)
 
 
 def make_agent(name: str) -> Agent:

@@ -1,0 +1,47 @@
+"""Settings changed by hand: ``steps=5000`` for ``maxmean reproduce --set``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from typing import Any, TypeVar
+
+from ..mev.data import DataError
+from ..names import unknown
+
+S = TypeVar("S")
+
+
+def change(settings: S, texts: Sequence[str]) -> S:
+    """Frozen settings with some fields replaced, each read as the kind of value that it replaces.
+
+    >>> from maxmean.lab.experiments.minatar import Settings
+    >>> changed = change(Settings(), ["steps=5000", "games=breakout,freeway"])
+    >>> changed.steps, changed.games
+    (5000, ('breakout', 'freeway'))
+    """
+    known = {field.name: getattr(settings, field.name) for field in fields(settings)}  # type: ignore[arg-type]
+    changes: dict[str, Any] = {}
+    for text in texts:
+        name, sign, value = text.partition("=")
+        if not sign:
+            raise DataError(f"a setting is changed with NAME=VALUE, not {text!r}")
+        if name not in known:
+            raise DataError(unknown("unknown setting", name, known))
+        try:
+            changes[name] = _read(known[name], value)
+        except ValueError:
+            raise DataError(f"{name} is now {known[name]!r}, and {value!r} is no such value") from None
+    return replace(settings, **changes)  # type: ignore[type-var]
+
+
+def _read(now: Any, text: str) -> Any:
+    """Text as a value of the kind that is there now."""
+    if isinstance(now, tuple):
+        kind = now[0] if now else ""
+        return tuple(_read(kind, part) for part in text.split(",") if part)
+    if isinstance(now, bool):
+        if text.lower() not in ("true", "false"):
+            raise ValueError
+        return text.lower() == "true"
+    return type(now)(text)

@@ -1,0 +1,222 @@
+"""The paper's claims about MinAtar (D1-D7), judged from what was measured in the last tenth of training.
+
+A claim about several games has its margins in every game that was run. Where a claim needs a game or a learning rate that
+was not run, it stays undecided and says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..claims import Claim, Finding, Measured
+
+if TYPE_CHECKING:
+    from ..experiment import Results
+
+MIDDLE_RATE = 10**-4.5
+"""The learning rate of the paper's curves."""
+ALPHAS = (0.1, 0.2, 0.3, 0.4)
+ADAPTIVE = "ada-te-bdqn(0.0001)"
+UNBIASED = 0.1
+"""A bias counts as near zero when it is below this share of the mean predicted value."""
+COMPARABLE = 0.15
+"""Returns count as comparable when they differ by less than this share of the game's best."""
+
+
+class Ends:
+    """One number a seed: what a column was in the last tenth of the training."""
+
+    def __init__(self, results: Results[Any]) -> None:
+        self.settings = results.settings
+        late = results.table[results.table["step"] > 0.9 * results.settings.steps]
+        self.means = late.groupby(["game", "learning_rate", "variant", "seed"])[
+            ["test_return", "bias", "value", "alpha"]
+        ].mean()
+
+    @property
+    def games(self) -> Sequence[str]:
+        return [str(game) for game in self.settings.games]
+
+    def variants(self, game: str) -> list[str]:
+        at = self.means.xs((game, self.rate), level=("game", "learning_rate"))
+        return list(dict.fromkeys(at.index.get_level_values("variant")))
+
+    @property
+    def rate(self) -> float:
+        return min(self.settings.learning_rates, key=lambda rate: abs(rate - MIDDLE_RATE))
+
+    def __call__(self, column: str, game: str, variant: str, rate: float | None = None) -> np.ndarray:
+        found = self.means.loc[(game, self.rate if rate is None else rate, variant)]
+        return np.asarray(found[column], dtype=float)
+
+    def mean_over_games(self, column: str, variant: str) -> np.ndarray:
+        """By seed, the mean over the games of the column in units of the game's best variant."""
+        shares = []
+        for game in self.games:
+            best = max(self(column, game, name).mean() for name in self.variants(game))
+            shares.append(self(column, game, variant) / best)
+        return np.mean(shares, axis=0)
+
+
+def near_zero(bias: np.ndarray, scale: float) -> Measured:
+    """How far the mean bias is inside a tenth of ``scale``; negative when it is outside."""
+    found, allowed = Measured.mean(bias), UNBIASED * abs(scale)
+    least = 0.0 if found.low <= 0 <= found.high else min(abs(found.low), abs(found.high))
+    most = max(abs(found.low), abs(found.high))
+    return Measured(allowed - abs(found.value), allowed - most, allowed - least)
+
+
+def _d1(results: Results[Any]) -> Finding:
+    ends = Ends(results)
+    margins, numbers = {}, {}
+    for game in ends.games:
+        dqn, ddqn = (ends("bias", game, name) for name in ("dqn", "ddqn"))
+        margins[f"{game}: bias of DQN is positive"] = Measured.mean(dqn)
+        margins[f"{game}: bias of DDQN is positive"] = Measured.mean(ddqn)
+        margins[f"{game}: DQN's bias is larger"] = Measured.difference(dqn, ddqn)
+        for name in ("dqn", "ddqn"):
+            share = ends("bias", game, name) / ends("value", game, name)
+            numbers[f"{game}: bias of {name} as a share of its mean Q"] = Measured.mean(share)
+    return Finding(margins, numbers)
+
+
+def _d2(results: Results[Any]) -> Finding:
+    ends = Ends(results)
+    margins, numbers = {}, {}
+    for game in ends.games:
+        biases = {alpha: ends("bias", game, f"te-bdqn({alpha})") for alpha in ALPHAS}
+        for alpha, values in biases.items():
+            numbers[f"{game}: bias of TE-BDQN({alpha})"] = Measured.mean(values)
+        for low, high in pairwise(ALPHAS):
+            margins[f"{game}: alpha {high} above alpha {low}"] = Measured.difference(biases[high], biases[low])
+    return Finding(margins, numbers)
+
+
+def _d3(results: Results[Any]) -> Finding:
+    ends = Ends(results)
+    margins, numbers = {}, {}
+    for game in ends.games:
+        bias, value, alpha = (ends(name, game, ADAPTIVE) for name in ("bias", "value", "alpha"))
+        margins[f"{game}: |bias| below {UNBIASED:.0%} of the mean Q"] = near_zero(bias, value.mean())
+        margins[f"{game}: alpha ends above its start of 0.25"] = Measured.mean(alpha - 0.25)
+        margins[f"{game}: alpha ends above 0.2"] = Measured.mean(alpha - 0.2)
+        margins[f"{game}: alpha ends below 0.4"] = Measured.mean(0.4 - alpha)
+        numbers[f"{game}: bias"] = Measured.mean(bias)
+        numbers[f"{game}: bias with step size 1e-5"] = Measured.mean(ends("bias", game, "ada-te-bdqn(1e-05)"))
+        numbers[f"{game}: final alpha"] = Measured.mean(alpha)
+    return Finding(margins, numbers)
+
+
+def _d4(results: Results[Any]) -> Finding:
+    ends = Ends(results)
+    margins, numbers = {}, {}
+    for name in ends.variants(ends.games[0]):
+        if name.startswith("ada"):
+            continue
+        inside = {game: near_zero(ends("bias", game, name), ends("value", game, name).mean()) for game in ends.games}
+        for game in ends.games:
+            numbers[f"{game}: bias of {name}"] = Measured.mean(ends("bias", game, name))
+        worst = min(inside, key=lambda game: inside[game].value)
+        out = inside[worst]
+        label = f"{name} is outside {UNBIASED:.0%} of its mean Q in some game (furthest in {worst})"
+        margins[label] = Measured(-out.value, -out.high, -out.low)
+    note = f"Measured on {_listed(ends.games)}: with fewer games, an algorithm has fewer chances to be far from zero."
+    return Finding(margins, numbers, note)
+
+
+def _d5(results: Results[Any]) -> Finding:
+    ends = Ends(results)
+    names = ends.variants(ends.games[0])
+    score = {name: ends.mean_over_games("test_return", name) for name in names}
+    numbers = {f"return of {name}, mean share of each game's best": Measured.mean(score[name]) for name in names}
+    heads = np.mean([score[name] for name in names if "bdqn" in name], axis=0)
+    maxmin = np.mean([score[name] for name in names if name.startswith("maxmin")], axis=0)
+    margins = {
+        f"heads, on average, above {name}": Measured.difference(heads, score[name])
+        for name in names
+        if "bdqn" not in name and not name.startswith("maxmin")
+    }
+    gap = Measured.difference(heads, maxmin)
+    margins[f"heads at most {COMPARABLE} below MaxMin"] = _moved(gap, COMPARABLE)
+    for name in ("ke-bdqn", ADAPTIVE):
+        for game in ends.games:
+            values = {other: ends("test_return", game, other) for other in ends.variants(game)}
+            best = max(values, key=lambda other: values[other].mean())
+            floor = (1 - 2 * COMPARABLE) * values[best]
+            margins[f"{game}: {name} keeps {1 - 2 * COMPARABLE:.0%} of the best return ({best})"] = Measured.difference(
+                values[name], floor
+            )
+    note = f"Measured on {_listed(ends.games)}."
+    if len(results.settings.learning_rates) < 3:
+        note += " One learning rate: robustness across learning rates is not measured."
+    return Finding(margins, numbers, note)
+
+
+def _d6(results: Results[Any]) -> Finding:
+    ends = Ends(results)
+    game = "space_invaders"
+    if game not in ends.games:
+        return Finding({}, note="Space Invaders is not among the games that were run.")
+    returns = {name: ends("test_return", game, name) for name in ends.variants(game)}
+    rival = max((name for name in returns if name != "ke-bdqn"), key=lambda name: returns[name].mean())
+    biases = {name: ends("bias", game, name) for name in ("ke-bdqn", "te-bdqn(0.1)")}
+    margins = {
+        f"KE-BDQN's return above the best other's ({rival})": Measured.difference(returns["ke-bdqn"], returns[rival]),
+        "KE-BDQN's bias is negative": Measured.mean(-biases["ke-bdqn"]),
+        "TE-BDQN(0.1)'s bias is lower": Measured.difference(biases["ke-bdqn"], biases["te-bdqn(0.1)"]),
+        "TE-BDQN(0.1)'s return is lower": Measured.difference(returns["ke-bdqn"], returns["te-bdqn(0.1)"]),
+    }
+    numbers = {f"return of {name}": Measured.mean(values) for name, values in returns.items()}
+    return Finding(margins, numbers | {f"bias of {name}": Measured.mean(values) for name, values in biases.items()})
+
+
+def _d7(results: Results[Any]) -> Finding:
+    ends = Ends(results)
+    game, slow = "breakout", min(results.settings.learning_rates)
+    if game not in ends.games or slow >= ends.rate:
+        return Finding({}, note="Breakout was not run with a learning rate below 10^-4.5.")
+    margins = {
+        f"{name}: less than half of the return at 10^-4.5": Measured.difference(
+            0.5 * ends("test_return", game, name), ends("test_return", game, name, slow)
+        )
+        for name in ends.variants(game)
+    }
+    return Finding(margins)
+
+
+def _moved(number: Measured, by: float) -> Measured:
+    return Measured(number.value + by, number.low + by, number.high + by)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names)
+
+
+CLAIMS = (
+    Claim("D1", "DQN overestimates massively, DDQN less but still positively", "7.4", _d1),
+    Claim("D2", "TE-BDQN: larger alpha, larger bias", "7.4", _d2),
+    Claim(
+        "D3",
+        "Ada-TE-BDQN with step size 1e-4 is approximately unbiased; its alpha mostly rises and stays within [0.2, 0.4]",
+        "7.4",
+        _d3,
+    ),
+    Claim("D4", "no algorithm without adaptation converges reliably to zero bias", "7.4", _d4),
+    Claim(
+        "D5",
+        "agents with heads are comparable to MaxMin DQN and above DQN, DDQN and SCDQN; KE-BDQN and Ada-TE-BDQN are robust",
+        "7.4",
+        _d5,
+    ),
+    Claim(
+        "D6",
+        "Space Invaders: KE-BDQN has the best return with negative bias; TE-BDQN(0.1) is lower in both",
+        "7.4",
+        _d6,
+    ),
+    Claim("D7", "Breakout: the smallest learning rate learns impractically slowly", "8", _d7),
+)

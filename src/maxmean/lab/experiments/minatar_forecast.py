@@ -1,0 +1,112 @@
+"""What the MinAtar study will take on the device at hand: memory, and hours from a short calibration."""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .minatar import Settings
+
+TIMED = 200
+"""Steps that a calibration times."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a shard of one group of agents takes."""
+
+    agents: tuple[str, ...]
+    runs: int
+    memory: str
+    rate: float
+    """Run-steps a second."""
+    seconds: float
+
+
+def forecast(parts: Sequence[Mapping[str, Any]], settings: Settings, say: Callable[[str], None]) -> str:
+    """The plan in words. One shard of each group is tried for some hundred steps, on the first game."""
+    import jax
+
+    kinds = Counter((tuple(part["agents"]), len(part["seeds"])) for part in parts)
+    batched = jax.default_backend() != "cpu"
+    costs: dict[tuple[str, ...], Cost] = {}
+    for agents, seeds in kinds:
+        say(f"trying {', '.join(agents)} with {seeds} seed{'s' * (seeds > 1)} for {TIMED} steps ...")
+        costs[agents] = calibrate(agents, seeds, settings, batched=batched)
+    runs = sum(len(part["agents"]) * len(part["seeds"]) for part in parts)
+    lines = [
+        f"minatar: {len(parts)} shards, {runs:,} runs of {settings.steps:,} steps, {runs * settings.steps:,} run-steps "
+        f"on {jax.devices()[0].device_kind}",
+        "",
+        f"{'shards':>6} {'runs each':>9} {'run-steps each':>14} {'run-steps/s':>11} {'hours each':>10}  memory each, agents",
+    ]
+    for (agents, _), count in kinds.items():
+        cost = costs[agents]
+        lines.append(
+            f"{count:>6} {cost.runs:>9} {cost.runs * settings.steps:>14,} {cost.rate:>11,.0f} {cost.seconds / 3600:>10.2f}  "
+            f"{cost.memory}, {' '.join(agents)}"
+        )
+    hours = [costs[tuple(part["agents"])].seconds / 3600 for part in parts]
+    device = "GPU" if batched else "machine"
+    lines += [
+        "",
+        f"{sum(hours):.1f} hours on one {device} like this; split with Ray over several, longest shards first:",
+    ]
+    lines += [f"  {n:>2}: {makespan(hours, n):.1f} hours" for n in (2, 4, 8) if n <= len(parts)]
+    lines += [
+        "Tests and bias estimates are timed on untrained agents, whose episodes are short: trained ones take longer.",
+        f"Other games than {settings.games[0]} are assumed to take the same; Seaquest takes an eighth more.",
+        "On a cluster: maxmean reproduce minatar --scale paper --engine ray --address auto (a GPU for each shard).",
+    ]
+    return "\n".join(lines)
+
+
+def calibrate(agents: Sequence[str], seeds: int, settings: Settings, *, batched: bool) -> Cost:
+    """Train one shard of these agents a little, and measure it once; on a CPU a single run of it, since each has its own core."""
+    from dataclasses import replace
+
+    from ... import envs
+    from ...deep.block import make_blocks
+    from ...deep.memory import need, size
+    from ...deep.plan import Plan
+    from ..engines import cores
+    from .minatar import make_agent, training_settings
+
+    trying = replace(training_settings(settings), warmup=200)
+    world = envs.make(f"minatar/{settings.games[0]}")
+    plan = Plan.of(world, [make_agent(name) for name in agents], seeds, settings.learning_rates[0], trying)
+    blocks = make_blocks(plan, batched=batched)
+    runs = sum(len(block.runs) for block in blocks)
+    seconds = measuring = 0.0
+    tried = blocks if batched else blocks[-1:]
+    for block in tried:
+        block.create()
+        block.advance(trying.warmup + TIMED, lambda: False)
+        block.measure()
+        begin = time.perf_counter()
+        block.advance(block.step + TIMED, lambda: False)
+        middle = time.perf_counter()
+        block.measure()
+        seconds += (middle - begin) / TIMED
+        measuring += (time.perf_counter() - middle) / settings.test_interval
+    step = seconds + measuring
+    if not batched:
+        step *= len(blocks) / min(cores(), len(blocks))
+    return Cost(tuple(agents), runs, size(need(blocks).total), runs / step, step * settings.steps)
+
+
+def makespan(hours: Sequence[float], machines: int) -> float:
+    """When the last of them is done, if each takes the longest shard that is left.
+
+    >>> makespan([3.0, 2.0, 2.0], 2)
+    4.0
+    """
+    ends = [0.0] * machines
+    for shard in sorted(hours, reverse=True):
+        heapq.heapreplace(ends, ends[0] + shard)
+    return max(ends)

@@ -1,0 +1,211 @@
+"""Facts about the MinAtar study: how it splits, what it keeps, how it is judged and what it foretells."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from maxmean.lab.change import change
+from maxmean.lab.claims import judge
+from maxmean.lab.experiment import Results
+from maxmean.lab.experiments import EXPERIMENTS
+from maxmean.lab.experiments.minatar import HEADS, MAXMIN, SINGLE, Settings, make_agent
+from maxmean.lab.experiments.minatar_claims import near_zero
+from maxmean.lab.run import SHIPPED, Job, load
+from maxmean.lab.store import Store
+from maxmean.mev.data import DataError
+
+MINATAR = EXPERIMENTS["minatar"]
+COMMAND = [sys.executable, "-m", "maxmean.cli", "reproduce", "minatar"]
+
+
+def test_it_splits_into_runs_for_cores_and_into_groups_for_a_gpu() -> None:
+    quick, paper = (MINATAR.parts(MINATAR.settings(scale)) for scale in ("quick", "paper"))
+    assert [(part["agents"], part["seeds"]) for part in quick] == [
+        ([agent], [seed]) for agent in ("dqn", "te-bdqn:0.1", "ke-bdqn") for seed in (0, 1)
+    ]
+    # five games, three learning rates, three groups; fifteen agents of ten seeds each
+    assert len(paper) == 45
+    assert sum(len(part["agents"]) * len(part["seeds"]) for part in paper) == 5 * 3 * 15 * 10
+    assert [MINATAR.wants_gpu(MINATAR.settings(scale)) for scale in MINATAR.scales] == [False, True, True]
+
+
+def test_a_shard_is_a_tidy_table_and_becomes_figures(tmp_path: Path) -> None:
+    settings = Settings(
+        games=("breakout",),
+        single=("dqn",),
+        maxmin=(),
+        heads=(),
+        steps=300,
+        seeds=2,
+        learning_rates=(1e-4,),
+        warmup=100,
+        test_interval=100,
+        together=True,
+    )
+    (part,) = MINATAR.parts(settings)
+    table = MINATAR.resume(settings, part, np.random.default_rng(0), tmp_path / "state")
+    assert len(table) == 2 * 3
+    assert set(table["game"]) == {"breakout"}
+    assert {"test_return", "bias", "bias_error", "alpha", "bias_fifth_0", "value_fifth_4"} <= set(table.columns)
+    figures = MINATAR.figures(Results("minatar", "quick", settings, 0, table))
+    assert set(figures) == {"breakout", "fifths"}
+    # what it left is a finished training: the same table comes of it without another step
+    again = MINATAR.resume(settings, part, np.random.default_rng(1), tmp_path / "state")
+    pd.testing.assert_frame_equal(again, table)
+
+
+def results(**biases: float) -> Results[Any]:
+    """A study of one step and five seeds whose numbers are plain; biases by the beginning of a variant's name."""
+    labels = [make_agent(name).label for name in (*SINGLE, *MAXMIN, *HEADS)]
+    rows = []
+    for game in ("breakout", "space_invaders"):
+        for label in labels:
+            bias = next((value for name, value in biases.items() if label.startswith(name.replace("_", "-"))), 0.0)
+            if label.startswith("te-bdqn("):
+                bias += 10 * float(label[8:-1])
+            for seed in range(5):
+                noise = 0.01 * seed
+                rows.append((game, label, seed, 1000, 10.0 + noise, bias + noise, 10.0, 0.3 + noise / 10))
+    columns = ["game", "variant", "seed", "step", "test_return", "bias", "value", "alpha"]
+    table = pd.DataFrame(rows, columns=columns).assign(learning_rate=10**-4.5)
+    settings = Settings(games=("breakout", "space_invaders"), steps=1000, seeds=5, learning_rates=(10**-4.5,))
+    return Results("minatar", "study", settings, 0, table)
+
+
+def verdict(found: Results[Any], name: str) -> str:
+    return next(each.verdict for each in judge(MINATAR, found) if each.id == name)
+
+
+def test_the_judges_see_what_is_there() -> None:
+    """Each claim on a study made so that it holds, and on one made so that it does not."""
+    good = results(dqn=5.0, ddqn=2.0)
+    assert verdict(good, "D1") == "holds"
+    assert verdict(results(dqn=2.0, ddqn=5.0), "D1") == "fails"
+    assert verdict(results(dqn=5.0, ddqn=-2.0), "D1") == "fails"
+    assert verdict(good, "D2") == "holds"
+    upside_down = good.table.assign(bias=-good.table["bias"])
+    assert verdict(replace(good, table=upside_down), "D2") == "fails"
+    assert verdict(good, "D3") == "holds"
+    assert verdict(results(ada=3.0), "D3") == "fails"
+    assert verdict(replace(good, table=good.table.assign(alpha=good.table["alpha"] - 0.2)), "D3") == "fails"
+    everywhere = results(dqn=5, ddqn=2, scdqn=2, maxmin=-2, bdqn=2, ke=-2, te=3)
+    assert verdict(everywhere, "D4") == "holds"
+    assert verdict(good, "D4") == "fails"
+    better = good.table.assign(test_return=good.table["test_return"] + 2.0 * good.table["variant"].str.contains("bdqn"))
+    assert verdict(replace(good, table=better), "D5") == "holds"
+    worse = good.table.assign(test_return=good.table["test_return"] - 2.0 * good.table["variant"].str.contains("bdqn"))
+    assert verdict(replace(good, table=worse), "D5") == "fails"
+    ke = good.table.assign(test_return=good.table["test_return"] + 2.0 * (good.table["variant"] == "ke-bdqn"))
+    low = ke.assign(bias=ke["bias"] - 4.0 * (ke["variant"] == "te-bdqn(0.1)") - 2.0 * (ke["variant"] == "ke-bdqn"))
+    assert verdict(replace(good, table=low), "D6") == "holds"
+    assert verdict(good, "D6") == "fails"
+    assert verdict(good, "D7") == "undecided"
+    rates = (1e-5, 10**-4.5, 1e-4)
+    slow = pd.concat(
+        [
+            good.table.assign(learning_rate=rate, test_return=good.table["test_return"] * (0.1 + (rate > 2e-5)))
+            for rate in rates
+        ]
+    )
+    assert verdict(replace(good, table=slow, settings=replace(good.settings, learning_rates=rates)), "D7") == "holds"
+
+
+def test_near_zero_is_a_margin() -> None:
+    inside, outside = near_zero(np.array([0.1, -0.1, 0.0]), 10.0), near_zero(np.array([3.1, 2.9, 3.0]), 10.0)
+    assert inside.value == pytest.approx(1.0)
+    assert 0 < inside.low < inside.value <= inside.high == 1.0
+    assert outside.high < 0
+
+
+def test_the_shipped_study_is_complete_and_of_the_present_settings() -> None:
+    found = load(Store(SHIPPED, create=False), MINATAR, "study", 0)
+    assert found is not None
+    assert found.missing == 0
+    assert found.settings == MINATAR.settings("study")
+    assert len(found.table) == len(found.settings.games) * 15 * 5 * 100
+    assert (found.table["diverged"] == -1).all()
+    assert all(figure.axes for figure in MINATAR.figures(found).values())
+
+
+def test_settings_are_changed_by_name() -> None:
+    changed = change(Settings(), ["seeds=3", "learning_rates=1e-3,1e-4", "maxmin=", "together=false"])
+    assert (changed.seeds, changed.learning_rates, changed.maxmin, changed.together) == (3, (1e-3, 1e-4), (), False)
+    assert Job.of(MINATAR, "study", ["seeds=3"]).scale == "custom"
+    assert Job.of(MINATAR, "study").scale == "study"
+    for text, sentence in {
+        "steps": "NAME=VALUE, not 'steps'",
+        "step=3": "unknown setting 'step'; did you mean 'steps'",
+        "steps=many": "steps is now 5000000, and 'many' is no such value",
+        "together=3": "together is now True, and '3' is no such value",
+    }.items():
+        with pytest.raises(DataError, match=sentence):
+            change(Settings(), [text])
+
+
+def test_a_dry_run_says_what_it_will_take(tmp_path: Path) -> None:
+    options = [
+        "--scale",
+        "paper",
+        "--dry-run",
+        "--set",
+        "single=dqn",
+        "--set",
+        "maxmin=",
+        "--set",
+        "heads=",
+        "--out",
+        str(tmp_path),
+    ]
+    found = subprocess.run([*COMMAND, *options], capture_output=True, text=True)
+    assert found.returncode == 0, found.stderr
+    assert "trying dqn with 10 seeds" in found.stderr
+    assert "15 shards, 150 runs of 5,000,000 steps, 750,000,000 run-steps" in found.stdout
+    assert "hours on one" in found.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_killed_in_the_middle_of_a_shard_it_goes_on_and_yields_the_same_tables(tmp_path: Path) -> None:
+    """Killed twice, each time right after a checkpoint: the tables are those of an undisturbed run, to the bit."""
+    changes = "games=breakout single=dqn maxmin= heads=te-bdqn:0.1 steps=4000 seeds=2 warmup=500 test_interval=500"
+    options = ["--scale", "study", *(word for text in changes.split() for word in ("--set", text))]
+    options += ["--set", "checkpoint_interval=500", "--out"]
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    assert subprocess.run([*COMMAND, *options, str(whole)], capture_output=True).returncode == 0
+    for attempt in range(2):
+        before = checkpoints(killed)
+        process = subprocess.Popen([*COMMAND, *options, str(killed)], stderr=subprocess.DEVNULL)
+        deadline = time.monotonic() + 300
+        while checkpoints(killed) <= before and time.monotonic() < deadline:
+            assert process.poll() is None, f"it ended before it could be killed ({attempt})"
+            time.sleep(0.05)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    last = subprocess.run([*COMMAND, *options, str(killed)], capture_output=True, text=True)
+    assert last.returncode == 0, last.stderr
+    assert "Going on from step" in last.stderr
+    assert tables(killed) == tables(whole)
+    assert len(tables(whole)) == 2
+    assert not list(killed.glob("*/*.state"))
+
+
+def checkpoints(folder: Path) -> int:
+    """The latest step of which a training's checkpoint is there."""
+    steps = [int(path.name) for path in folder.glob("minatar/*.state/checkpoints/*") if path.name.isdigit()]
+    return max(steps, default=0)
+
+
+def tables(folder: Path) -> dict[str, str]:
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.glob("minatar/*.parquet")}

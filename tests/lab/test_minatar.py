@@ -20,8 +20,8 @@ from maxmean.lab.change import change
 from maxmean.lab.claims import judge
 from maxmean.lab.experiment import Results
 from maxmean.lab.experiments import EXPERIMENTS
-from maxmean.lab.experiments.minatar import HEADS, MAXMIN, SINGLE, Settings, make_agent
-from maxmean.lab.experiments.minatar_claims import near_zero
+from maxmean.lab.experiments.minatar.claims import near_zero
+from maxmean.lab.experiments.minatar.study import HEADS, MAXMIN, SINGLE, Settings, make_agent
 from maxmean.lab.run import SHIPPED, Job, load
 from maxmean.lab.store import Store
 from maxmean.mev.data import DataError

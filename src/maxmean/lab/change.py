@@ -15,7 +15,7 @@ S = TypeVar("S")
 def change(settings: S, texts: Sequence[str]) -> S:
     """Frozen settings with some fields replaced, each read as the kind of value that it replaces.
 
-    >>> from maxmean.lab.experiments.minatar import Settings
+    >>> from maxmean.lab.experiments.minatar.study import Settings
     >>> changed = change(Settings(), ["steps=5000", "games=breakout,freeway"])
     >>> changed.steps, changed.games
     (5000, ('breakout', 'freeway'))

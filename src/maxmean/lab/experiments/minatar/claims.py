@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..claims import Claim, Finding, Measured
+from ...claims import Claim, Finding, Measured
 
 if TYPE_CHECKING:
-    from ..experiment import Results
+    from ...experiment import Results
 
 MIDDLE_RATE = 10**-4.5
 """The learning rate of the paper's curves."""

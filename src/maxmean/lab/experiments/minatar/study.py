@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..aggregate import band
-from ..experiment import Experiment, Results
-from ..figures import canvas, caption, legend_below, line, logarithmic
-from .minatar_claims import CLAIMS, MIDDLE_RATE
+from ...experiment import Experiment, Results
+from .claims import CLAIMS, MIDDLE_RATE
+from .figures import fifths_figure, game_figure
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from ...deep import Agent
-    from ...deep import Settings as TrainingSettings
+    from ....deep import Agent
+    from ....deep import Settings as TrainingSettings
 
 GAMES = ("asterix", "breakout", "freeway", "seaquest", "space_invaders")
 STUDIED = ("breakout",)
@@ -36,12 +35,6 @@ HEADS = (
     "ada-te-bdqn:1e-4",
     "ada-te-bdqn:1e-5",
 )
-COLUMNS = (
-    ("dqn", "ddqn", "scdqn"),
-    ("maxmin-dqn", "bdqn", "te-bdqn(0.1", "te-bdqn(0.2"),
-    ("te-bdqn(0.3", "te-bdqn(0.4", "ke", "ada"),
-)
-"""The paper's columns of figures, by how the labels begin."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +107,7 @@ class MinAtar(Experiment[Settings]):
         return settings.together
 
     def forecast(self, settings: Settings, say: Callable[[str], None]) -> str:
-        from .minatar_forecast import forecast
+        from .forecast import forecast
 
         return forecast(self.parts(settings), settings, say)
 
@@ -128,7 +121,7 @@ class MinAtar(Experiment[Settings]):
 
     def _train(self, settings: Settings, part: Mapping[str, Any], folder: Path | None) -> pd.DataFrame:
         """The seeds are the runs' own, so that all agents meet the same luck."""
-        from ... import deep
+        from .... import deep
 
         found = deep.train(
             f"minatar/{part['game']}",
@@ -150,84 +143,19 @@ class MinAtar(Experiment[Settings]):
         return found.records.merge(fifths.reset_index(), on=keys).assign(game=part["game"])
 
     def figures(self, results: Results[Settings]) -> dict[str, Figure]:
-        found = {game: _game(results, game) for game in results.settings.games}
-        return found | {"fifths": _fifths(results)}
+        found = {game: game_figure(results, game) for game in results.settings.games}
+        return found | {"fifths": fifths_figure(results)}
 
 
 def training_settings(settings: Settings) -> TrainingSettings:
     """What the study changes of the paper's hyper-parameters: nothing, at the scale of the paper."""
-    from ...deep import Settings as Training
+    from ....deep import Settings as Training
 
     return Training(warmup=settings.warmup, test_interval=settings.test_interval)
 
 
 def make_agent(name: str) -> Agent:
     """An agent from its name with the paper's settings."""
-    from ...deep.agents import parse_agent
+    from ....deep.agents import parse_agent
 
     return parse_agent(name)
-
-
-def curves(table: pd.DataFrame, column: str) -> tuple[np.ndarray, np.ndarray]:
-    """Steps, and the column's values [seeds, steps] of one variant."""
-    wide = table.pivot(index="seed", columns="step", values=column)
-    return wide.columns.to_numpy(), wide.to_numpy()
-
-
-def _game(results: Results[Settings], game: str) -> Figure:
-    """The paper's figure of a game: final return by learning rate, then return, bias and alpha over time."""
-    table = results.table[results.table["game"] == game]
-    rates = sorted(table["learning_rate"].unique())
-    middle = rates[len(rates) // 2]
-    figure, axes = canvas(4, 3, width=11, height=2.4)
-    rng = np.random.default_rng(0)
-    for column, starts in enumerate(COLUMNS):
-        labels = [name for name in table["variant"].unique() if name.startswith(starts)]
-        for k, label in enumerate(sorted(labels)):
-            own = table[table["variant"] == label]
-            finals = []
-            for rate in rates:
-                _, returns = curves(own[own["learning_rate"] == rate], "test_return")
-                finals.append(band([returns[:, -10:].mean(axis=1)], rng))
-            value, low, high = (np.array(part, dtype=float) for part in zip(*finals, strict=True))
-            line(axes[0, column], rates, value, label, k, low=low, high=high, marker="o")
-            now = own[own["learning_rate"] == middle]
-            for row, name in ((1, "test_return"), (2, "bias")):
-                steps, values = curves(now, name)
-                value, low, high = band([values], rng)
-                line(axes[row, column], steps, value, label, k, low=low, high=high)
-            if now["alpha"].nunique() > 1:
-                steps, values = curves(now, "alpha")
-                value, low, high = band([values], rng)
-                line(axes[3, column], steps, value, label, k, low=low, high=high)
-        if not labels:
-            for row in range(4):
-                axes[row, column].set_axis_off()
-            continue
-        logarithmic(axes[0, column].xaxis)
-        axes[2, column].axhline(0, color="#8a8f98", lw=0.8)
-        caption(axes[0, column], "final return", "learning rate")
-        caption(axes[1, column], f"test return, learning rate {middle:.2g}")
-        caption(axes[2, column], "bias of Q", "step")
-        axes[1, column].legend(frameon=False, fontsize=7)
-        if axes[3, column].lines:
-            caption(axes[3, column], "alpha", "step")
-        else:
-            axes[3, column].set_axis_off()
-    figure.suptitle(f"{game}: IQM of {results.settings.seeds} seeds, 95% bootstrap bands", fontsize=10)
-    return figure
-
-
-def _fifths(results: Results[Settings]) -> Figure:
-    """Where the bias sits: its mean at the end of training, by fifths of the predicted value."""
-    figure, axes = canvas(1, len(results.settings.games), width=max(4.0, 3.0 * len(results.settings.games)), height=3.0)
-    last = results.table[results.table["step"] > 0.9 * results.settings.steps]
-    for ax, game in zip(axes[0], results.settings.games, strict=True):
-        rows = last[last["game"] == game]
-        for k, label in enumerate(rows["variant"].unique()):
-            own = rows[rows["variant"] == label]
-            line(ax, range(1, 6), [own[f"bias_fifth_{i}"].mean() for i in range(5)], label, k)
-        ax.axhline(0, color="#8a8f98", lw=0.8)
-        caption(ax, f"{game}: bias", "fifth of the pairs by predicted value")
-    legend_below(figure, axes[0, 0], columns=2 * len(results.settings.games))
-    return figure

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .minatar import Settings
+    from .study import Settings
 
 TIMED = 200
 """Steps that a calibration times."""
@@ -70,12 +70,12 @@ def calibrate(agents: Sequence[str], seeds: int, settings: Settings, *, batched:
     """Train one shard of these agents a little, and measure it once; on a CPU a single run of it, since each has its own core."""
     from dataclasses import replace
 
-    from ... import envs
-    from ...deep.block import make_blocks
-    from ...deep.memory import need, size
-    from ...deep.plan import Plan
-    from ..engines import cores
-    from .minatar import make_agent, training_settings
+    from .... import envs
+    from ....deep.block import make_blocks
+    from ....deep.memory import need, size
+    from ....deep.plan import Plan
+    from ...engines import cores
+    from .study import make_agent, training_settings
 
     trying = replace(training_settings(settings), warmup=200)
     world = envs.make(f"minatar/{settings.games[0]}")

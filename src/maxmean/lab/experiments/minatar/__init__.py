@@ -1,0 +1,5 @@
+"""MinAtar (section 7.4): the study, its figures, its claims, and a forecast of what it takes."""
+
+from .study import MinAtar
+
+__all__ = ["MinAtar"]

@@ -1,0 +1,119 @@
+"""The figures of the MinAtar study: the paper's for each game, and where the bias sits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...aggregate import band
+from ...figures import canvas, caption, colour_of, line, logarithmic
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from ...experiment import Results
+    from .study import Settings
+
+COLUMNS = (
+    ("dqn", "ddqn", "scdqn"),
+    ("maxmin-dqn", "bdqn", "te-bdqn(0.1", "te-bdqn(0.2"),
+    ("te-bdqn(0.3", "te-bdqn(0.4", "ke", "ada"),
+)
+"""The paper's columns of figures, by how the labels begin."""
+
+
+def game_figure(results: Results[Settings], game: str) -> Figure:
+    """The paper's figure of a game: final return by learning rate, then return, bias and alpha over time."""
+    table = results.table[results.table["game"] == game]
+    rates = sorted(table["learning_rate"].unique())
+    middle = rates[len(rates) // 2]
+    figure, axes = canvas(4, 3, width=11, height=2.4)
+    rng = np.random.default_rng(0)
+    for column, labels in enumerate(_columns(table)):
+        if not labels:
+            for ax in axes[:, column]:
+                ax.set_axis_off()
+            continue
+        for k, label in enumerate(labels):
+            own = table[table["variant"] == label]
+            _final_return(axes[0, column], own, label, k, rates, rng)
+            now = own[own["learning_rate"] == middle]
+            _over_time(axes[1, column], now, "test_return", label, rng)
+            _over_time(axes[2, column], now, "bias", label, rng)
+            if now["alpha"].nunique() > 1:
+                _over_time(axes[3, column], now, "alpha", label, rng)
+        axes[2, column].axhline(0, color="#8a8f98", lw=0.8)
+        if len(rates) > 1:
+            logarithmic(axes[0, column].xaxis)
+        else:
+            axes[0, column].set_xticks(range(len(labels)), labels, fontsize=7)
+        caption(axes[0, column], "final return", "learning rate" if len(rates) > 1 else "")
+        caption(axes[1, column], f"test return, learning rate {middle:.2g}", "step")
+        caption(axes[2, column], "bias of Q", "step")
+        axes[1, column].legend(frameon=False, fontsize=7)
+        if axes[3, column].lines:
+            caption(axes[3, column], "alpha", "step")
+        else:
+            axes[3, column].set_axis_off()
+    figure.suptitle(f"{game}: IQM of {results.settings.seeds} seeds, 95% bootstrap bands", fontsize=10)
+    return figure
+
+
+def fifths_figure(results: Results[Settings]) -> Figure:
+    """Where the bias sits: its mean at the end of training, by fifths of the predicted value."""
+    games = results.settings.games
+    figure, axes = canvas(len(games), 3, width=11, height=2.6)
+    last = results.table[results.table["step"] > 0.9 * results.settings.steps]
+    for row, game in enumerate(games):
+        own = last[last["game"] == game]
+        for ax, labels in zip(axes[row], _columns(own), strict=True):
+            if not labels:
+                ax.set_axis_off()
+                continue
+            means = own.groupby("variant")[[f"bias_fifth_{i}" for i in range(5)]].mean()
+            for k, label in enumerate(labels):
+                line(ax, range(1, 6), means.loc[label], label, k)
+            ax.axhline(0, color="#8a8f98", lw=0.8)
+            ax.set_xticks(range(1, 6))
+            ax.legend(frameon=False, fontsize=7)
+            caption(ax, f"{game}: bias", "fifth of the pairs, by predicted value")
+    return figure
+
+
+def _columns(table: pd.DataFrame) -> list[list[str]]:
+    """The labels of each column."""
+    known = sorted(table["variant"].unique())
+    return [[label for label in known if label.startswith(starts)] for starts in COLUMNS]
+
+
+def _final_return(
+    ax: Axes, own: pd.DataFrame, label: str, position: int, rates: Sequence[float], rng: np.random.Generator
+) -> None:
+    """The mean of the last ten tests: over the learning rates, or one mark with its interval if there is but one."""
+    finals = [
+        band([_curves(own[own["learning_rate"] == rate], "test_return")[1][:, -10:].mean(axis=1)], rng)
+        for rate in rates
+    ]
+    value, low, high = (np.array(part, dtype=float) for part in zip(*finals, strict=True))
+    if len(rates) > 1:
+        line(ax, rates, value, label, position, low=low, high=high, marker="o")
+    else:
+        ax.errorbar(
+            [position], value, [value - low, high - value], color=colour_of(label, position), marker="o", capsize=3
+        )
+
+
+def _over_time(ax: Axes, own: pd.DataFrame, column: str, label: str, rng: np.random.Generator) -> None:
+    steps, values = _curves(own, column)
+    value, low, high = band([values], rng)
+    line(ax, steps, value, label, low=low, high=high)
+
+
+def _curves(table: pd.DataFrame, column: str) -> tuple[Any, Any]:
+    """Steps, and the column's values [seeds, steps] of one variant."""
+    wide = table.pivot(index="seed", columns="step", values=column)
+    return wide.columns.to_numpy(), wide.to_numpy()

@@ -29,6 +29,20 @@ def test_a_whole_file_replaces_the_old_one_and_obeys_the_umask(tmp_path: Path) -
     assert path.stat().st_mode & 0o777 == 0o640
 
 
+@pytest.mark.parametrize("there", [True, False])
+def test_a_link_stays_one_and_the_file_that_it_leads_to_is_written(there: bool, tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    store.mkdir()
+    if there:
+        (store / "file").write_text("old")
+    link = tmp_path / "link"
+    link.symlink_to(Path("store", "file"))
+    write_whole(link, b"new")
+    assert link.is_symlink()
+    assert (store / "file").read_bytes() == b"new"
+    assert os.listdir(store) == ["file"]
+
+
 @pytest.mark.parametrize("failure", [OSError(28, "No space left on device"), KeyboardInterrupt()])
 def test_a_failing_write_leaves_what_was_there(
     failure: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

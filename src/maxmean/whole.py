@@ -18,8 +18,10 @@ PREFIX = ".maxmean-"
 def write_whole(path: Path, data: bytes) -> None:
     """Write ``data`` beside ``path``, flush it to the disk, and move it there in one step.
 
-    Whoever opens ``path`` sees the old file or the new one. Another process that writes the same path does no harm.
+    Whoever opens ``path`` sees the old file or the new one. Another process that writes the same path does no harm. A link stays
+    one: the file that it leads to is written.
     """
+    path = Path(os.path.realpath(path))
     beside = path.parent / f"{PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
     handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:

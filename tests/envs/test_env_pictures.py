@@ -84,28 +84,50 @@ def test_a_moving_picture_holds_the_frames_and_their_pace(tmp_path: Path) -> Non
     np.testing.assert_array_equal(shown, frames)
 
 
+@pytest.mark.parametrize("frames", [655, 656, 1_400])
+def test_what_stands_still_for_longer_than_a_gif_can_hold_a_frame_takes_its_time(frames: int, tmp_path: Path) -> None:
+    """That is 655.35 seconds; the picture is off by one shade at most."""
+    envs.save_gif([FRAME] * frames, tmp_path / "x.gif", fps=1)
+    total = 0
+    with Image.open(tmp_path / "x.gif") as moving:
+        for k in range(getattr(moving, "n_frames", 1)):
+            moving.seek(k)
+            total += moving.info["duration"]
+            assert np.asarray(moving.convert("RGB")).max() <= 1
+    assert total == 1000 * frames
+
+
 FRAME = np.zeros((4, 4, 3), np.uint8)
-MISTAKES: list[tuple[Any, str, float, str]] = [
+STATE = envs.Breakout().reset(jax.random.key(0))[0]
+MISTAKES: list[tuple[Any, str, Any, str]] = [
     ([FRAME], "x.png", 20, "a moving picture ends in .gif, not 'x.png'"),
     ([FRAME], "nowhere/x.gif", 20, "there is no folder"),
     ([], "x.gif", 20, "there are no frames to write to 'x.gif'"),
     ([FRAME], "x.gif", 0, "fps must be from 1 to 50, not 0"),
     ([FRAME], "x.gif", float("nan"), "fps must be from 1 to 50"),
+    ([FRAME], "x.gif", "20", "fps must be from 1 to 50, not '20'"),
+    ([FRAME], "x.gif", None, "fps must be from 1 to 50, not None"),
+    (None, "x.gif", 20, "frames are pictures, one after the other, not None"),
     ([FRAME, FRAME[:2]], "x.gif", 20, "frame 1 is uint8 [2, 4, 3]"),
     ([FRAME[..., 0]], "x.gif", 20, "frame 0 is uint8 [4, 4]"),
     ([FRAME / 2], "x.gif", 20, "frame 0 is float64"),
+    ([FRAME[:0]], "x.gif", 20, "frame 0 is uint8 [0, 4, 3]"),
+    ([FRAME, [[[0, 0, 0], [0, 0]]]], "x.gif", 20, "frame 1 is no array but a list"),
+    ([STATE], "x.gif", 20, "frame 0 is no array but a State"),
     ([FRAME], "folder.gif", 20, "cannot write"),
+    ([FRAME], "x\0.gif", 20, "embedded null byte"),
 ]
 
 
 @pytest.mark.parametrize(("frames", "name", "fps", "says"), MISTAKES, ids=[m[3][:30] for m in MISTAKES])
 def test_mistakes_get_one_sentence_and_leave_nothing(
-    frames: Any, name: str, fps: float, says: str, tmp_path: Path
+    frames: Any, name: str, fps: Any, says: str, tmp_path: Path
 ) -> None:
     (tmp_path / "folder.gif").mkdir()
     with pytest.raises(envs.EnvError) as caught:
         envs.save_gif(frames, tmp_path / name, fps=fps)
     assert says in str(caught.value)
+    assert "\n" not in str(caught.value)
     assert [p.name for p in tmp_path.iterdir()] == ["folder.gif"]
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import io
-from collections.abc import Iterable
+import itertools
+from collections.abc import Iterable, Iterator
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,8 @@ from .environment import EnvError, Environment
 
 FPS = 20
 """Frames a second, as MinAtar shows them."""
+LONGEST = 65_535
+"""Hundredths of a second for which a GIF can hold a frame."""
 
 
 def render(env: Environment, state: Any, *, scale: int = 16) -> NDArray[np.uint8]:
@@ -67,21 +71,51 @@ def save_gif(frames: Iterable[ArrayLike], path: str | Path, *, fps: float = FPS)
         raise EnvError(f"a moving picture ends in .gif, not {target.name!r}")
     if not target.parent.is_dir():
         raise EnvError(f"there is no folder {str(target.parent)!r} to write {target.name!r} to")
-    if not 1 <= fps <= 50:
-        raise EnvError(f"fps must be from 1 to 50, not {fps}")
-    pictures = [np.asarray(frame) for frame in frames]
+    if not isinstance(fps, Real) or not 1 <= fps <= 50:
+        raise EnvError(f"fps must be from 1 to 50, not {fps!r}")
+    if not isinstance(frames, Iterable):
+        raise EnvError(f"frames are pictures, one after the other, not {frames!r}")
+    pictures: list[NDArray[np.uint8]] = []
+    for frame in frames:
+        pictures.append(_picture(frame, pictures))
     if not pictures:
         raise EnvError(f"there are no frames to write to {target.name!r}")
-    for k, picture in enumerate(pictures):
-        if picture.dtype != np.uint8 or picture.shape != (*pictures[0].shape[:2], 3):
-            raise EnvError(
-                f"frame {k} is {picture.dtype} {list(picture.shape)}; frames are uint8 [height, width, 3], all of one size"
-            )
-    images = [Image.fromarray(picture) for picture in pictures]
-    buffer = io.BytesIO()
     hundredths = max(round(100 / fps), 1)
+    images = [Image.fromarray(picture) for picture in _stirred(pictures, LONGEST // hundredths)]
+    buffer = io.BytesIO()
     images[0].save(buffer, "gif", save_all=True, append_images=images[1:], duration=10 * hundredths, loop=0)
     try:
         write_whole(target, buffer.getvalue())
-    except OSError as error:
-        raise EnvError(f"cannot write {str(path)!r}: {error.strerror}") from None
+    except (OSError, ValueError) as error:  # of a name with a NUL in it, Python says ValueError
+        raise EnvError(f"cannot write {str(path)!r}: {getattr(error, 'strerror', error)}") from None
+
+
+def _picture(frame: ArrayLike, before: list[NDArray[np.uint8]]) -> NDArray[np.uint8]:
+    """``frame`` as an array, if it is a picture of the size of those ``before``."""
+    try:
+        picture = np.asarray(frame)
+        shown = f"{picture.dtype} {list(picture.shape)}"
+        fits = picture.dtype == np.uint8 and picture.ndim == 3 and picture.shape[2] == 3 and picture.size > 0
+    except (TypeError, ValueError):  # rows of different lengths, or a state
+        shown, fits = f"no array but a {type(frame).__name__}", False
+    if not fits or (before and picture.shape != before[0].shape):
+        raise EnvError(
+            f"frame {len(before)} is {shown}; frames are uint8 [height, width, 3], all of one size and not empty"
+        )
+    return picture
+
+
+def _stirred(pictures: list[NDArray[np.uint8]], longest: int) -> Iterator[NDArray[np.uint8]]:
+    """The pictures, of which less than ``longest`` in a row are equal.
+
+    Pillow makes one frame of equal ones, and a GIF cannot hold it for longer. So what stands still that long is stirred for a
+    frame: the last bit of one corner.
+    """
+    still = 0
+    yield pictures[0]
+    for before, picture in itertools.pairwise(pictures):
+        still = (still + 1) % longest if np.array_equal(before, picture) else 0
+        if still == longest - 1:
+            picture = picture.copy()
+            picture[0, 0, 0] ^= 1
+        yield picture

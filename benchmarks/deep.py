@@ -2,10 +2,10 @@
 
     DEEP_PYTHON=path/to/python make benchmark
 
-names an interpreter that has stable-baselines3, torch, minatar and our own dependencies; without it, or without one of them, that
-peer is left out. All play MinAtar Breakout with one update a step: batch 32, one convolution of 16 filters, 128 hidden units,
-Adam, a replay of 100,000. Everything is included: environment, replay, acting, update. Each is measured in turn, several times,
-in a process of its own on one core, and the best counts.
+names an interpreter that has stable-baselines3, torch, minatar and our own dependencies (CONTRIBUTING.md has the recipe); without
+it, or without one of them, that peer is left out. All play MinAtar Breakout with one update a step: batch 32, one convolution of
+16 filters, 128 hidden units, Adam, a replay of 100,000. Everything is included: environment, replay, acting, update. Each is
+measured in turn, several times, in a process of its own on one core, and the best counts.
 """
 
 from __future__ import annotations

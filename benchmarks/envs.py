@@ -1,8 +1,8 @@
 """Steps a second of the five games with a random policy on one core, beside minatar, gymnax and pgx in one run.
 
-The peers need other versions of things than our own environment has, so they live in one of their own:
-``ENVS_PYTHON=path/to/python make benchmark`` names its interpreter, and the whole benchmark runs there. A peer that is not
-installed is left out.
+The peers need other versions of things than our own environment has, so they live in one of their own (CONTRIBUTING.md has the
+recipe): ``ENVS_PYTHON=path/to/python make benchmark`` names its interpreter, and the whole benchmark runs there. A peer that is
+not installed is left out.
 
 All that run in JAX have one driver: keys and actions drawn beforehand, a ``lax.scan`` over them, every observation written to
 memory, every episode that ends followed by a new one. Where the observation comes from decides what XLA fuses with what, by
@@ -42,6 +42,11 @@ LAYOUTS = {
     "after": "the state is observed when the reset is done",
     "before": "the state is observed when the next step begins",
 }
+TABLES = {
+    "with the observation that step returns": ["given"],
+    "with the form that suits each best": list(LAYOUTS),
+}
+"""What is compared, and which layouts it may choose from."""
 
 
 @dataclass(frozen=True)
@@ -226,17 +231,18 @@ def compare(games: list[str]) -> None:
                 entries["minatar", "given"] = Python(game)
             rates[parallel, game] = interleaved(entries)
             print(f"measured {game} x {parallel}", file=sys.stderr)
-    print("Thousand steps a second of one core, with the observation that step returns:\n")
-    _table(rates, list(makers), ["given"])
-    print("\nThe same, with the form that suits each best:\n")
-    _table(rates, list(makers), list(LAYOUTS))
+    print("Thousand steps a second of one core,", end="")
+    for title, layouts in TABLES.items():
+        print(f"\n{title}:\n")
+        _table(rates, list(makers), layouts)
     for layout, what in LAYOUTS.items():
         print(f"\n{layout}: {what}", end="")
     seconds = {game: compile_seconds(game) for game in games}
     print("\n\nCompiling one step, seconds: " + ", ".join(f"{game} {value:.1f}" for game, value in seconds.items()))
-    missed = [f"{game} compiles in {value:.1f} s, not under 3" for game, value in seconds.items() if value >= 3]
-    missed += _missed(rates)
-    print("Missed, by the second table: " + ("; ".join(missed) if missed else "no target"))
+    slow = [f"{game} compiles in {value:.1f} s, not under 3" for game, value in seconds.items() if value >= 3]
+    print(f"Missed: {'; '.join(slow) or 'no target'}")
+    for title, layouts in TABLES.items():
+        print(f"Missed {title}: {verdict(rates, layouts)}")
 
 
 def _best(found: dict[tuple[str, str], float], name: str, layouts: list[str]) -> tuple[float, str]:
@@ -260,19 +266,23 @@ def _table(rates: Rates, names: list[str], layouts: list[str]) -> None:
         print(f"| {game} | {parallel:,} | {' | '.join(cells)} | {ratio} |")
 
 
-def _missed(rates: Rates) -> list[str]:
-    """The targets that were not met: with many games, faster than each peer and three times as fast in Seaquest; with one
-    game, as fast as gymnax.
+def verdict(rates: Rates, layouts: list[str]) -> str:
+    """Which targets were not met, and which peers were not there: with many games, faster than each peer and three times as
+    fast in Seaquest; with one game, as fast as gymnax.
     """
-    missed = []
+    missed, absent = [], set()
     for (parallel, game), found in rates.items():
         factor = 3.0 if (game, parallel) == ("seaquest", MANY) else 1.0
-        mine = _best(found, "maxmean", list(LAYOUTS))[0]
+        mine = _best(found, "maxmean", layouts)[0]
         for name in ("gymnax",) if parallel == 1 else ("gymnax", "pgx"):
-            peer = _best(found, name, list(LAYOUTS))[0]
-            if peer and mine < factor * peer:
+            peer = _best(found, name, layouts)[0]
+            if not peer:
+                absent.add(name)
+            elif mine < factor * peer:
                 missed.append(f"{game} x {parallel} against {name}: {mine / peer:.2f}, not {factor:g}")
-    return missed
+    if absent:
+        missed.append(f"not compared: {', '.join(sorted(absent))}")
+    return "; ".join(missed) or "no target"
 
 
 def on_gpu(games: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""What is said about a name that nothing has."""
+"""What is said about a name that nothing has, and about a package that is not there."""
 
 from __future__ import annotations
 
@@ -16,3 +16,12 @@ def unknown(what: str, name: object, known: Iterable[str], *, more: str = "", cu
     near = difflib.get_close_matches(str(name).lower(), names, n=1, cutoff=cutoff)
     hint = f"; did you mean {names[near[0]]!r}?" if near else ""
     return f"{what} {name!r}{hint} (there are {', '.join(names.values())}{more})"
+
+
+def missing(what: str, package: str) -> str:
+    """A sentence that names the extra which brings ``package``; it has the package's name.
+
+    >>> missing("drawing", "crayons")
+    "drawing needs the package crayons, which is not installed: pip install 'maxmean[crayons]'"
+    """
+    return f"{what} needs the package {package}, which is not installed: pip install 'maxmean[{package}]'"

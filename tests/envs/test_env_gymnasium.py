@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import gymnasium
@@ -97,6 +98,31 @@ def test_gymnasium_makes_them_with_their_options() -> None:
     assert env.unwrapped.env == envs.Breakout(sticky=0.0, minimal_actions=True)  # type: ignore[attr-defined]
     with pytest.raises(envs.EnvError, match="no option 'stiky'"):
         gymnasium.make("maxmean/Breakout-v0", stiky=0.0)
+    with pytest.raises(envs.EnvError, match="minatar/breakout has no option 'name'"):
+        gymnasium.make("maxmean/Breakout-v0", name="minatar/asterix")
+
+
+def test_what_gymnasium_makes_can_be_written_down_and_made_again() -> None:
+    envs.register_gymnasium()
+    spec = gymnasium.make("maxmean/Breakout-v0", sticky=0.0).spec
+    assert spec is not None
+    again = gymnasium.make(gymnasium.envs.registration.EnvSpec.from_json(spec.to_json()))
+    assert again.unwrapped.env == envs.Breakout(sticky=0.0)  # type: ignore[attr-defined]
+
+
+def test_gymnasiums_own_wrappers_show_a_game_in_other_ways(monkeypatch: pytest.MonkeyPatch) -> None:
+    envs.register_gymnasium()
+    env = gymnasium.make("maxmean/Breakout-v0", render_mode="rgb_array_list")
+    env.reset(seed=0)
+    env.step(0)
+    pictures: Any = env.render()
+    assert [picture.shape for picture in pictures] == [(160, 160, 3)] * 2
+    monkeypatch.setitem(sys.modules, "pygame", None)
+    with (
+        pytest.warns(UserWarning, match="doesn't natively support it"),
+        pytest.raises(gymnasium.error.DependencyNotInstalled, match="pygame"),
+    ):
+        gymnasium.make("maxmean/Breakout-v0", render_mode="human").reset()
 
 
 def test_gymnasium_steps_several_at_once() -> None:

@@ -169,8 +169,15 @@ def test_mistakes_get_one_sentence() -> None:
         envs.make("gymnax/Corridor-v0", lenght=1)
     with pytest.raises(envs.EnvError, match="there are slip, max_steps_in_episode, length"):
         envs.make("gymnax/Corridor-v0", colour=1)
+    with pytest.raises(envs.EnvError, match="'length' goes to the class of gymnax/Corridor: give its name"):
+        envs.from_gymnax(Corridor(), length=1)
     with pytest.raises(envs.EnvError, match="action 2 is out of range"):
         walk(envs.from_gymnax(Corridor()), [2])
+    env = envs.from_gymnax(Corridor())
+    state, _ = env.reset(jax.random.key(0))
+    for step in (env.step, jax.jit(env.step)):
+        with pytest.raises(envs.EnvError, match="an action is an integer from 0 to 1, not"):
+            step(jax.random.key(0), state, 0.5)  # type: ignore[arg-type]
 
 
 def test_what_does_not_fit_is_refused() -> None:

@@ -13,6 +13,7 @@ import pytest
 from envs.recording import original
 from maxmean.envs.environment import EnvError
 from maxmean.envs.minatar import GAMES, LEFT, NOOP, RIGHT, Asterix, Breakout, Freeway, MinAtar, SpaceInvaders
+from maxmean.envs.pictures import render
 
 games = pytest.mark.parametrize("game", [GAMES[name] for name in sorted(GAMES)])
 
@@ -166,6 +167,53 @@ def test_action_out_of_range(env: MinAtar, action: int) -> None:
     message = f"^action {action} is out of range: there are {env.n_actions} actions, 0 to {env.n_actions - 1}$"
     with pytest.raises(EnvError, match=message):
         env.step(jax.random.key(1), state, jnp.int32(action))
+
+
+@pytest.mark.parametrize(
+    ("action", "shown"),
+    [
+        (0.5, r"0\.5"),
+        (np.float32(2.7), r"np\.float32\(2\.7\)"),
+        (jnp.float32(3.5), r"float32\[\]"),
+        ("left", "'left'"),
+        (None, "None"),
+        (float("nan"), "nan"),
+        ([1], r"\[1\]"),
+        (np.array([1]), r"int64\[1\]"),
+        (jnp.zeros((30, 30), int), r"int32\[30, 30\]"),
+    ],
+)
+def test_action_that_is_no_integer(action: Any, shown: str) -> None:
+    state, _ = Breakout().reset(jax.random.key(0))
+    with pytest.raises(EnvError, match=f"^an action is an integer from 0 to 5, not {shown}$"):
+        Breakout().step(jax.random.key(1), state, action)
+
+
+@pytest.mark.parametrize(("action", "shown"), [(1.0, r"float32\[\]"), (jnp.arange(3), r"int32\[3\]")])
+def test_inside_jit_an_action_is_known_by_its_type(action: Any, shown: str) -> None:
+    state, _ = Breakout().reset(jax.random.key(0))
+    with pytest.raises(EnvError, match=f"^an action is an integer from 0 to 5, not {shown}"):
+        jax.jit(Breakout().step)(jax.random.key(1), state, action)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda env, keys, states: env.reset(keys),
+        lambda env, keys, states: env.reset(jax.random.key_data(keys)),
+        lambda env, keys, states: env.reset(keys[0], states),
+        lambda env, keys, states: env.step(keys, env.reset(keys[0])[0], 1),
+        lambda env, keys, states: env.step(keys[0], states, 1),
+        lambda env, keys, states: env.observe(states),
+        lambda env, keys, states: render(env, states),
+        lambda env, keys, states: jax.jit(env.observe)(states),
+    ],
+)
+def test_many_at_once_are_sent_to_vmap(call: Any) -> None:
+    keys = jax.random.split(jax.random.key(0), 3)
+    states, _ = jax.vmap(Breakout().reset)(keys)
+    with pytest.raises(EnvError, match=r"^one (key|state) is expected, not \[3\] of them: jax\.vmap is there for many"):
+        call(Breakout(), keys, states)
 
 
 @pytest.mark.parametrize("sticky", [1.5, -0.1, float("nan")])

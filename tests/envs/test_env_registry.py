@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from typing import Any
@@ -29,8 +30,10 @@ def test_options_reach_the_game() -> None:
 def test_equal_environments_are_equal_and_compiled_once() -> None:
     one = envs.make("minatar/breakout", sticky=0, step_limit=np.int64(9), ramping=np.True_)
     two = envs.make("minatar/breakout", sticky=0.0, step_limit=9)
-    assert one == two
-    assert hash(one) == hash(two)
+    three = envs.Breakout(sticky=0, step_limit=np.int64(9), ramping=np.True_)  # type: ignore[arg-type]
+    assert one == two == three
+    assert repr(one) == repr(two) == repr(three)
+    assert hash(one) == hash(two) == hash(three)
     traced = []
 
     def start(env: envs.Environment, key: jax.Array) -> Any:
@@ -58,7 +61,10 @@ MISTAKES: list[tuple[Any, dict[str, Any], list[str]]] = [
     ("minatar/breakout", {"sticky": "often"}, ["sticky must be a number, not 'often'"]),
     ("minatar/breakout", {"sticky": True}, ["sticky must be a number, not True"]),
     ("minatar/breakout", {"ramping": 1}, ["ramping must be True or False, not 1"]),
+    ("minatar/breakout", {"ramping": "no"}, ["ramping must be True or False, not 'no'"]),
+    ("minatar/breakout", {"name": "minatar/asterix"}, ["no option 'name' (there are", OPTIONS]),
     ("minatar/breakout", {"step_limit": 2.5}, ["step_limit must be an integer, not 2.5"]),
+    ("minatar/breakout", {"step_limit": True}, ["step_limit must be an integer, not True"]),
     ("minatar/breakout", {"step_limit": 0}, ["step_limit must be from 1 to 65,535, not 0"]),
 ]
 
@@ -70,6 +76,9 @@ def test_mistakes_get_one_sentence(name: Any, options: dict[str, Any], parts: li
     for part in parts:
         assert part in str(caught.value)
     assert "\n" not in str(caught.value)
+    if options and "no option" not in str(caught.value):
+        with pytest.raises(envs.EnvError, match=f"^{re.escape(str(caught.value))}$"):
+            envs.Breakout(**options)  # a class says the same
 
 
 @pytest.mark.parametrize(
@@ -112,11 +121,12 @@ def test_heavy_libraries_are_imported_by_those_who_use_them(module: str, hidden:
         ("gymnasium", "envs.to_gymnasium(envs.make('minatar/breakout'))"),
         ("gymnasium", "envs.register_gymnasium()"),
         ("gymnax", "envs.make('gymnax/CartPole-v1')"),
+        ("jax", "envs.list()"),
     ],
 )
 def test_a_package_that_is_not_there_is_named_with_its_extra(package: str, call: str) -> None:
     hide = f"import sys; sys.modules[{package!r}] = None"
-    code = f"{hide}\nfrom maxmean import envs\ntry: {call}\nexcept envs.EnvError as error: print(error)"
+    code = f"{hide}\ntry:\n    from maxmean import envs\n    {call}\nexcept (ImportError, ValueError) as error: print(error)"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert f"needs the package {package}, which is not installed: pip install 'maxmean[{package}]'" in said
 

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import operator
 from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
-import jax
+import numpy as np
+
+from ..names import missing
+
+try:
+    import jax
+except ModuleNotFoundError as error:
+    if error.name != "jax":
+        raise
+    raise ModuleNotFoundError(missing("maxmean.envs", "jax"), name="jax") from None
 
 
 class EnvError(ValueError):
-    """A name, an option or an action that does not fit; the message is one sentence that says what would."""
+    """A name, an option, an action or a state that does not fit; the message is one sentence that says what would."""
 
 
 class Step(NamedTuple):
     """What one step of an environment gives."""
 
     state: Any
-    """The new state; of no use for further steps once the episode has ended."""
+    """The new state; once the episode has ended, it is there to be handed to ``reset``."""
     observation: jax.Array
     reward: jax.Array
     """float32 scalar."""
@@ -51,7 +61,10 @@ class Environment(ABC):
 
     @abstractmethod
     def step(self, key: jax.Array, state: Any, action: jax.Array) -> Step:
-        """Take ``action``. An action that is out of range is an error outside ``jit``; inside it, it cannot be seen."""
+        """Take ``action``, an integer. One that is out of range is an error outside ``jit``; inside it, it cannot be seen.
+
+        A state after the end has no meaning, and neither has a step from there: reset.
+        """
 
     @abstractmethod
     def observe(self, state: Any) -> jax.Array:
@@ -64,8 +77,14 @@ class Environment(ABC):
 
 
 def check_action(action: Any, n_actions: int) -> None:
-    """Refuse an action out of range, where it can be seen: outside ``jit``."""
-    if isinstance(action, jax.core.Tracer):
+    """Refuse what is no integer and, where its value can be seen (outside ``jit``), what is out of range."""
+    try:
+        index = operator.index(action)
+    except jax.errors.TracerIntegerConversionError:
         return
-    if not 0 <= int(action) < n_actions:
-        raise EnvError(f"action {int(action)} is out of range: there are {n_actions} actions, 0 to {n_actions - 1}")
+    except TypeError:
+        array = isinstance(action, jax.Array | np.ndarray)
+        shown = f"{action.dtype}{list(action.shape)}" if array else repr(action)
+        raise EnvError(f"an action is an integer from 0 to {n_actions - 1}, not {shown}") from None
+    if not 0 <= index < n_actions:
+        raise EnvError(f"action {index} is out of range: there are {n_actions} actions, 0 to {n_actions - 1}")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ..names import missing
 from .environment import EnvError, Environment
 from .minatar import GAMES
-from .registry import make
 
 if TYPE_CHECKING:
     from .gymnasium_env import GymnasiumEnv
@@ -55,13 +55,9 @@ def register_gymnasium() -> list[str]:
     ids = {f"maxmean/{game.__name__}-v0": name for name, game in GAMES.items()}
     for gymnasium_id, name in ids.items():
         if gymnasium_id not in gymnasium.registry:
-            gymnasium.register(gymnasium_id, entry_point=f"{__name__}:_made", kwargs={"name": name})
+            gymnasium.register(gymnasium_id, entry_point=f"{__name__}_env:{name}")
     return list(ids)
 
 
-def _made(name: str, render_mode: str | None = None, **options: Any) -> GymnasiumEnv:
-    return to_gymnasium(make(name, **options), render_mode)
-
-
 def _missing() -> EnvError:
-    return EnvError("this needs the package gymnasium, which is not installed: pip install 'maxmean[gymnasium]'")
+    return EnvError(missing("this", "gymnasium"))

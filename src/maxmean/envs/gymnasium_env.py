@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from functools import partial
 from typing import Any, SupportsInt
 
@@ -13,7 +12,9 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from .environment import EnvError, Environment, Step, check_action
+from .minatar import GAMES
 from .pictures import FPS, render
+from .registry import make
 
 
 class GymnasiumEnv(gymnasium.Env[NDArray[Any], SupportsInt]):
@@ -43,12 +44,8 @@ class GymnasiumEnv(gymnasium.Env[NDArray[Any], SupportsInt]):
     def step(self, action: SupportsInt) -> tuple[NDArray[Any], float, bool, bool, dict[str, Any]]:
         if self.state is None or self._over:
             raise gymnasium.error.ResetNeeded("an episode begins with reset()")
-        try:
-            index = operator.index(action)  # type: ignore[arg-type]
-        except TypeError:
-            raise EnvError(f"an action is an integer from 0 to {self.env.n_actions - 1}, not {action!r}") from None
-        check_action(index, self.env.n_actions)
-        step = _step(self.env, self._words(), self.state, index)
+        check_action(action, self.env.n_actions)
+        step = _step(self.env, self._words(), self.state, int(action))
         self.state = step.state
         terminated, truncated = bool(step.terminated), bool(step.truncated)
         self._over = terminated or truncated
@@ -64,6 +61,22 @@ class GymnasiumEnv(gymnasium.Env[NDArray[Any], SupportsInt]):
     def _words(self) -> NDArray[np.uint32]:
         """What a key is made of. All chance comes from Gymnasium's generator, which ``reset(seed=...)`` seeds."""
         return self.np_random.integers(1 << 32, size=2, dtype=np.uint32)
+
+
+class Creator:
+    """What ``gymnasium.make`` calls to make a game; it looks for ``metadata`` here to know what can be shown."""
+
+    metadata = GymnasiumEnv.metadata
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(self, render_mode: str | None = None, **options: Any) -> GymnasiumEnv:
+        return GymnasiumEnv(make(self.name, **options), render_mode)
+
+
+# Gymnasium finds a creator as an attribute of a module: here it has the game's name.
+globals().update({name: Creator(name) for name in GAMES})
 
 
 @partial(jax.jit, static_argnums=0)

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..names import unknown
+from ..names import missing, unknown
 from .environment import EnvError, Environment, Step, check_action
 
 
@@ -104,6 +104,8 @@ def from_gymnax(env: Any, params: Any = None, **options: Any) -> Gymnax:
     fields = [field.name for field in dataclasses.fields(params)]
     for option in options:
         if option not in fields:
+            if option in _arguments(env):  # by name, its class has had it already
+                raise EnvError(f"{option!r} goes to the class of gymnax/{label}: give its name instead of an object")
             raise EnvError(unknown(f"gymnax/{label} has no option", option, [*fields, *_arguments(env)], cutoff=0.5))
     return Gymnax(env, dataclasses.replace(params, **options) if options else params, label)
 
@@ -113,9 +115,7 @@ def _by_name(name: str, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     try:
         import gymnax
     except ImportError:
-        raise EnvError(
-            f"gymnax/{name} needs the package gymnax, which is not installed: pip install 'maxmean[gymnax]'"
-        ) from None
+        raise EnvError(missing(f"gymnax/{name}", "gymnax")) from None
     if name not in gymnax.registered_envs:
         raise EnvError(unknown("gymnax has no environment", name, gymnax.registered_envs, cutoff=0.5))
     own = {option: options[option] for option in options.keys() & _arguments(_make(name, ()))} if options else {}

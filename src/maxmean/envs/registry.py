@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import builtins
 import dataclasses
-from numbers import Integral, Real
 from typing import Any
-
-import numpy as np
 
 from ..names import unknown
 from .environment import EnvError, Environment
@@ -18,7 +15,7 @@ GYMNAX = "gymnax/"
 """What the names of gymnax's environments begin with here."""
 
 
-def make(name: str, **options: Any) -> Environment:
+def make(name: str, /, **options: Any) -> Environment:
     """The environment of that name.
 
     ``minatar/...`` are the five games; their options and defaults are ``sticky=0.1, ramping=True, minimal_actions=False,
@@ -40,11 +37,11 @@ def make(name: str, **options: Any) -> Environment:
             unknown("unknown environment", name, GAMES, more=f", and {GYMNAX}NAME for those of gymnax", cutoff=0.5)
         )
     game = GAMES[name]
-    defaults = {field.name: field.default for field in dataclasses.fields(game)}
+    known = [field.name for field in dataclasses.fields(game)]
     for option in options:
-        if option not in defaults:
-            raise EnvError(unknown(f"{name} has no option", option, defaults, cutoff=0.5))
-    return game(**{option: _fitting(option, value, defaults[option]) for option, value in options.items()})
+        if option not in known:
+            raise EnvError(unknown(f"{name} has no option", option, known, cutoff=0.5))
+    return game(**options)
 
 
 def list() -> builtins.list[str]:
@@ -54,18 +51,3 @@ def list() -> builtins.list[str]:
     ['minatar/asterix', 'minatar/breakout', 'minatar/freeway', 'minatar/seaquest', 'minatar/space_invaders']
     """
     return sorted(GAMES)
-
-
-def _fitting(option: str, value: Any, default: Any) -> Any:
-    """``value`` in the default's own type, so that equal environments are equal and hash alike."""
-    if isinstance(default, bool):
-        if not isinstance(value, bool | np.bool_):
-            raise EnvError(f"{option} must be True or False, not {value!r}")
-        return bool(value)
-    if isinstance(default, int):
-        if isinstance(value, bool) or not isinstance(value, Integral):
-            raise EnvError(f"{option} must be an integer, not {value!r}")
-        return int(value)
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise EnvError(f"{option} must be a number, not {value!r}")
-    return float(value)

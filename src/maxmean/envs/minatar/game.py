@@ -8,11 +8,13 @@ before, so that a frame is a plain function and can be compared with another imp
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from ..environment import EnvError, Environment, Step, check_action
 from ..random import chance, key_words, words
@@ -63,6 +65,8 @@ class MinAtar(Environment):
     """Random words that a start needs."""
 
     def __post_init__(self) -> None:
+        for field in fields(self):
+            object.__setattr__(self, field.name, _fitting(field.name, getattr(self, field.name), field.default))
         if not 0.0 <= self.sticky <= 1.0:
             raise EnvError(f"sticky must be a probability from 0 to 1, not {self.sticky}")
         if not 1 <= self.step_limit <= 65_535:
@@ -99,6 +103,7 @@ class MinAtar(Environment):
 
     def reset(self, key: jax.Array, previous: State | None = None) -> tuple[State, jax.Array]:
         """Start an episode. MinAtar does not forget the last action when an episode ends: hand over the ``previous`` state."""
+        _check_alone(key, previous)
         game = self.start(words(key, self.start_words))
         last = jnp.uint8(NOOP) if previous is None else previous.last_action
         state = State(game, last, jnp.uint16(0))
@@ -106,6 +111,7 @@ class MinAtar(Environment):
 
     def step(self, key: jax.Array, state: State, action: jax.Array) -> Step:
         """One frame with chance drawn from ``key``."""
+        _check_alone(key, state)
         check_action(action, self.n_actions)
         drawn = words(key, 1 + self.frame_words)
         return self.advance(state, action, chance(drawn[0], self.sticky), self.outcomes(drawn[1:]))
@@ -126,6 +132,7 @@ class MinAtar(Environment):
         )
 
     def observe(self, state: State) -> jax.Array:
+        _check_alone(None, state)
         return self.observe_game(state.game)
 
     def _minatar_action(self, action: jax.Array) -> jax.Array:
@@ -134,6 +141,32 @@ class MinAtar(Environment):
         if self.actions == tuple(range(6)):
             return action
         return sum((jnp.where(action == i, a, 0) for i, a in enumerate(self.actions)), start=jnp.zeros_like(action))
+
+
+def _fitting(option: str, value: Any, default: Any) -> Any:
+    """``value`` in the default's own type, so that equal environments are equal and hash alike."""
+    if isinstance(default, bool):
+        if not isinstance(value, bool | np.bool_):
+            raise EnvError(f"{option} must be True or False, not {value!r}")
+        return bool(value)
+    if isinstance(default, int):
+        if isinstance(value, bool) or not isinstance(value, Integral):
+            raise EnvError(f"{option} must be an integer, not {value!r}")
+        return int(value)
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise EnvError(f"{option} must be a number, not {value!r}")
+    return float(value)
+
+
+def _check_alone(key: jax.Array | None, state: State | None) -> None:
+    """Refuse several keys or several states; their shapes are known when a function is traced, so that this costs nothing."""
+    shapes = {
+        "key": () if key is None else key_words(key).shape[:-1],
+        "state": () if state is None else np.shape(state.time),
+    }
+    for what, shape in shapes.items():
+        if shape:
+            raise EnvError(f"one {what} is expected, not {list(shape)} of them: jax.vmap is there for many")
 
 
 def _settled(state: State, number: jax.Array) -> State:

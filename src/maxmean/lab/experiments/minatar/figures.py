@@ -31,7 +31,7 @@ def game_figure(results: Results[Settings], game: str) -> Figure:
     table = results.table[results.table["game"] == game]
     rates = sorted(table["learning_rate"].unique())
     middle = rates[len(rates) // 2]
-    figure, axes = canvas(4, 3, width=11, height=2.4)
+    figure, axes = canvas(4, 3, width=11, height=2.4, sharey="row")
     rng = np.random.default_rng(0)
     for column, labels in enumerate(_columns(table)):
         if not labels:
@@ -50,12 +50,13 @@ def game_figure(results: Results[Settings], game: str) -> Figure:
         if len(rates) > 1:
             logarithmic(axes[0, column].xaxis)
         else:
-            axes[0, column].set_xticks(range(len(labels)), labels, fontsize=7)
+            axes[0, column].set_xticks([])
         caption(axes[0, column], "final return", "learning rate" if len(rates) > 1 else "")
         caption(axes[1, column], f"test return, learning rate {middle:.2g}", "step")
         caption(axes[2, column], "bias of Q", "step")
         axes[1, column].legend(frameon=False, fontsize=7)
         if axes[3, column].lines:
+            axes[3, column].tick_params(labelleft=True)
             caption(axes[3, column], "alpha", "step")
         else:
             axes[3, column].set_axis_off()
@@ -66,7 +67,7 @@ def game_figure(results: Results[Settings], game: str) -> Figure:
 def fifths_figure(results: Results[Settings]) -> Figure:
     """Where the bias sits: its mean at the end of training, by fifths of the predicted value."""
     games = results.settings.games
-    figure, axes = canvas(len(games), 3, width=11, height=2.6)
+    figure, axes = canvas(len(games), 3, width=11, height=3.0, sharey="row")
     last = results.table[results.table["step"] > 0.9 * results.settings.steps]
     for row, game in enumerate(games):
         own = last[last["game"] == game]

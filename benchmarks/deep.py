@@ -5,7 +5,8 @@
 names an interpreter that has stable-baselines3, torch, minatar and our own dependencies (CONTRIBUTING.md has the recipe); without
 it, or without one of them, that peer is left out. All play MinAtar Breakout with one update a step: batch 32, one convolution of
 16 filters, 128 hidden units, Adam, a replay of 100,000. Everything is included: environment, replay, acting, update. Each is
-measured in turn, several times, in a process of its own on one core, and the best counts.
+measured in turn, several times, in a process of its own on one core, and the best counts; a second is a second of the core's time, so that a machine with other
+work tells the same.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-REPEATS = 3
+REPEATS = 5
 HEADS = 10
 
 
@@ -33,9 +34,9 @@ def ours(agent_name: str, steps: int) -> float:
     (block,) = make_blocks(plan, batched=False)
     block.create()
     block.advance(block.settings.warmup + 20, lambda: False)
-    begin = time.perf_counter()
+    begin = time.process_time()
     block.advance(block.step + steps, lambda: False)
-    return steps / (time.perf_counter() - begin)
+    return steps / (time.process_time() - begin)
 
 
 def stable_baselines(steps: int) -> float:
@@ -76,9 +77,9 @@ def stable_baselines(steps: int) -> float:
         device="cpu",
     )
     agent.learn(520)
-    begin = time.perf_counter()
+    begin = time.process_time()
     agent.learn(steps, reset_num_timesteps=False)
-    return steps / (time.perf_counter() - begin)
+    return steps / (time.process_time() - begin)
 
 
 def torch_bootstrapped(steps: int, heads: int = HEADS) -> float:
@@ -117,7 +118,7 @@ def torch_bootstrapped(steps: int, heads: int = HEADS) -> float:
     head, filled, begin = 0, 0, 0.0
     for step in range(520 + steps):
         if step == 520:
-            begin = time.perf_counter()
+            begin = time.process_time()
         with torch.no_grad():
             q = online.heads[head](online.core(torch.from_numpy(observation)[None]))
         action = int(q.argmax()) if step >= 500 else int(rng.integers(6))
@@ -151,7 +152,7 @@ def torch_bootstrapped(steps: int, heads: int = HEADS) -> float:
         optimizer.step()
         if step % 1_000 == 0:
             target.load_state_dict(online.state_dict())
-    return steps / (time.perf_counter() - begin)
+    return steps / (time.process_time() - begin)
 
 
 def _MinAtarGym() -> Any:  # noqa: N802
@@ -192,9 +193,9 @@ def matmul_ceiling() -> float:
     product(a).block_until_ready()
     best = np.inf
     for _ in range(5):
-        begin = time.perf_counter()
+        begin = time.process_time()
         product(a).block_until_ready()
-        best = min(best, time.perf_counter() - begin)
+        best = min(best, time.process_time() - begin)
     return 2 * n**3 / best / 1e9
 
 

@@ -5,8 +5,8 @@
 names an interpreter that has stable-baselines3, torch, minatar and our own dependencies (CONTRIBUTING.md has the recipe); without
 it, or without one of them, that peer is left out. All play MinAtar Breakout with one update a step: batch 32, one convolution of
 16 filters, 128 hidden units, Adam, a replay of 100,000. Everything is included: environment, replay, acting, update. Each is
-measured in turn, several times, in a process of its own on one core, and the best counts; a second is a second of the core's time,
-so that a machine with other work tells the same.
+measured in turn, several times, in a process of its own on one core, and the best counts; a second is one of the core's time, so
+that a machine with other work tells the same.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..whole import PREFIX, write_whole
 from .block import Block
+from .plan import difference
 from .records import Records
 
 KEPT = 2
@@ -25,6 +26,27 @@ KEPT = 2
 
 class CheckpointError(ValueError):
     """A directory that cannot be gone on with; the message says why and what to do."""
+
+
+def claim(folder: Path, text: dict[str, Any]) -> Path:
+    """Make the directory that of the training which ``text`` describes, or see that it is."""
+    path = folder / "plan.json"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if path.exists():
+            there = json.loads(path.read_text())
+            found = difference(there, json.loads(json.dumps(text)))
+            if found:
+                raise CheckpointError(f"{folder} holds another training: {found}; choose another directory")
+        elif any(folder.iterdir()):
+            raise CheckpointError(f"{folder} is not empty and holds no training; choose another directory")
+        else:
+            write_whole(path, json.dumps(text, indent=1).encode())
+    except json.JSONDecodeError:
+        raise CheckpointError(f"{path} cannot be read; choose another directory") from None
+    except OSError as error:
+        raise CheckpointError(f"cannot use {folder}: {error.strerror}") from None
+    return folder
 
 
 def save(folder: Path, blocks: Sequence[Block], records: Records) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -58,7 +58,7 @@ class Convolution(Trunk):
         """As one product with all patches (im2col): a convolution inside a loop is four times slower on a CPU."""
         batch, rows, columns, channels = observations.shape
         rows, columns = rows - 2, columns - 2
-        seen = observations.astype(jnp.float32)  # now, not the nine times larger patches
+        seen = floats(observations)  # now, not the nine times larger patches
         shifted = [seen[:, i : i + rows, j : j + columns] for i in range(3) for j in range(3)]
         patches = jnp.concatenate(shifted, axis=-1).reshape(-1, 9 * channels)
         return jax.nn.relu(linear(parameters, patches)).reshape(batch, -1)
@@ -79,10 +79,64 @@ class Perceptron(Trunk):
         return tuple(dense(k, n, m) for k, n, m in zip(keys, sizes[:-1], sizes[1:], strict=True))
 
     def apply(self, parameters: tuple[Dense, ...], observations: Array) -> Array:
-        features = observations.reshape(observations.shape[0], -1).astype(jnp.float32)
+        features = floats(observations.reshape(observations.shape[0], -1))
         for layer in parameters:
             features = jax.nn.relu(linear(layer, features))
         return features
+
+
+@dataclass(frozen=True)
+class Nature(Trunk):
+    """Three convolutions for frames of a video game, [rows, columns, channels] with 36 rows and columns at least.
+
+    The trunk of Mnih et al. (2015): 32 filters of 8 x 8 with stride 4, 64 of 4 x 4 with stride 2, 64 of 3 x 3; no padding, ReLU.
+    """
+
+    LAYERS: ClassVar[tuple[tuple[int, int, int], ...]] = ((32, 8, 4), (64, 4, 2), (64, 3, 1))
+    """Filters, their side, their stride."""
+    LEAST: ClassVar[int] = 36
+    """Rows and columns with which one row and one column are left at the end."""
+
+    def features(self, shape: tuple[int, ...]) -> int:
+        rows, columns, _ = shape
+        for _, side, stride in self.LAYERS:
+            rows, columns = (rows - side) // stride + 1, (columns - side) // stride + 1
+        return rows * columns * self.LAYERS[-1][0]
+
+    def create(self, key: Array, shape: tuple[int, ...]) -> tuple[Dense, ...]:
+        """Filters as [filters, side * side * channels], like a dense layer's weights."""
+        channels = (shape[-1], *(filters for filters, _, _ in self.LAYERS[:-1]))
+        keys = jax.random.split(key, len(self.LAYERS))
+        return tuple(
+            dense(k, side * side * c, filters)
+            for k, c, (filters, side, _) in zip(keys, channels, self.LAYERS, strict=True)
+        )
+
+    def apply(self, parameters: tuple[Dense, ...], observations: Array) -> Array:
+        features = floats(observations)
+        for layer, (filters, side, stride) in zip(parameters, self.LAYERS, strict=True):
+            kernel = layer.weights.reshape(filters, side, side, -1)
+            features = jax.lax.conv_general_dilated(
+                features, kernel, (stride, stride), "VALID", dimension_numbers=("NHWC", "OHWI", "NHWC")
+            )
+            features = jax.nn.relu(features + layer.bias)
+        return features.reshape(features.shape[0], -1)
+
+
+def fitting_trunk(shape: tuple[int, ...]) -> Trunk:
+    """The trunk for observations of this shape: pictures are [rows, columns, channels], all else is taken for a vector."""
+    if len(shape) != 3:
+        return Perceptron()
+    return Nature() if min(shape[:2]) >= Nature.LEAST else Convolution()
+
+
+def floats(observations: Array) -> Array:
+    """Observations as float32; bytes are taken for brightness and become 0 to 1."""
+    return (
+        observations.astype(jnp.float32) / 255.0
+        if observations.dtype == jnp.uint8
+        else observations.astype(jnp.float32)
+    )
 
 
 class Weights(NamedTuple):

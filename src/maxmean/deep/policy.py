@@ -16,14 +16,14 @@ from ..whole import write_whole
 from . import networks
 from .agents import AgentError
 from .exploration import vote
-from .networks import Convolution, Ensemble, Perceptron, Weights
+from .networks import Convolution, Ensemble, Nature, Perceptron, Trunk, Weights
 from .plan import describe_environment
 from .program import Program
 
 FORMAT = 1
 SHIPPED = Path(__file__).parents[1] / "policies"
 """Trained agents that come with the package, by the name of their environment."""
-_TRUNKS = {"convolution": Convolution, "perceptron": Perceptron}
+_TRUNKS: dict[str, type[Trunk]] = {"convolution": Convolution, "nature": Nature, "perceptron": Perceptron}
 
 
 @dataclass(frozen=True)
@@ -53,13 +53,13 @@ class Policy:
         """Write ``path`` (.safetensors) and what it means beside it (.json), each whole; on request in half precision."""
         from safetensors.numpy import save
 
-        path = _named(path)
+        path = with_suffix(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         kind = np.float16 if half else np.float32
-        arrays = {name: np.asarray(leaf).astype(kind) for name, leaf in _leaves(self.weights)}
+        arrays = {name: np.asarray(leaf).astype(kind) for name, leaf in named_leaves(self.weights)}
         write_whole(path, save(arrays))
         network = {
-            "trunk": _trunk(self.network),
+            "trunk": describe_trunk(self.network.trunk),
             "shape": list(self.network.shape),
             "n_actions": self.network.n_actions,
             "members": self.network.members,
@@ -82,7 +82,7 @@ def load(path: str | Path) -> Policy:
         path = _best(path)
     elif str(path) in shipped():
         path = SHIPPED / path
-    path = _named(path)
+    path = with_suffix(path)
     try:
         from safetensors.numpy import load_file
 
@@ -90,11 +90,8 @@ def load(path: str | Path) -> Policy:
         if text["format"] != FORMAT:
             raise AgentError(f"it has format {text['format']}, which this version of maxmean does not know")
         known = text["network"]
-        trunk = known["trunk"]
         network = Ensemble(
-            _TRUNKS[trunk["kind"]](
-                **{k: tuple(v) if isinstance(v, list) else v for k, v in trunk.items() if k != "kind"}
-            ),
+            described_trunk(known["trunk"]),
             tuple(known["shape"]),
             int(known["n_actions"]),
             int(known["members"]),
@@ -104,7 +101,7 @@ def load(path: str | Path) -> Policy:
         arrays = load_file(path)
         shapes = jax.eval_shape(network.create, jax.random.key(0))
         weights = jax.tree.unflatten(
-            jax.tree.structure(shapes), [_checked(arrays, name, leaf) for name, leaf in _leaves(shapes)]
+            jax.tree.structure(shapes), [_checked(arrays, name, leaf) for name, leaf in named_leaves(shapes)]
         )
         return Policy(network, weights, bool(text["bootstrapped"]), dict(text["about"]))
     except FileNotFoundError:
@@ -150,19 +147,26 @@ def _best(folder: Path) -> Path:
     return max(found, key=score)
 
 
-def _named(path: str | Path) -> Path:
+def with_suffix(path: str | Path) -> Path:
+    """The path with .safetensors at its end."""
     path = Path(path)
     return path if path.suffix == ".safetensors" else path.with_name(path.name + ".safetensors")
 
 
-def _trunk(network: Ensemble) -> dict[str, Any]:
-    for kind, trunk in _TRUNKS.items():
-        if isinstance(network.trunk, trunk):
-            return {"kind": kind, **vars(network.trunk)}
-    raise AgentError(f"a network with the trunk {network.trunk!r} cannot be written to a file")
+def describe_trunk(trunk: Trunk) -> dict[str, Any]:
+    """A trunk as plain values; an error for those that are not this package's own."""
+    for kind, known in _TRUNKS.items():
+        if isinstance(trunk, known):
+            return {"kind": kind, **vars(trunk)}
+    raise AgentError(f"a network with the trunk {trunk!r} cannot be written to a file")
 
 
-def _leaves(weights: Any) -> list[tuple[str, Any]]:
+def described_trunk(text: dict[str, Any]) -> Trunk:
+    """The trunk that :func:`describe_trunk` described."""
+    return _TRUNKS[text["kind"]](**{k: tuple(v) if isinstance(v, list) else v for k, v in text.items() if k != "kind"})
+
+
+def named_leaves(weights: Any) -> list[tuple[str, Any]]:
     return [
         (jax.tree_util.keystr(path).lstrip("."), leaf) for path, leaf in jax.tree_util.tree_leaves_with_path(weights)
     ]

@@ -17,7 +17,7 @@ from ..envs import Environment
 from ..envs.random import below, chance, threefry, word_array
 from . import replay
 from .family import Family
-from .networks import Convolution, Ensemble, Perceptron, Trunk
+from .networks import Ensemble, Trunk, fitting_trunk
 from .replay import Layout, Transition
 from .settings import Settings
 from .update import Batch, Learner, Update
@@ -71,7 +71,7 @@ class Run(NamedTuple):
 class Purpose:
     """Streams of random words that must not meet; the steps of the training itself have the run's own key."""
 
-    CREATE, TEST, BIAS, ADAPT = range(1, 5)
+    CREATE, TEST, BIAS, ADAPT, HEAD = range(1, 6)
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Program:
     @cached_property
     def network(self) -> Ensemble:
         seen = self.environment.observation
-        trunk = self.trunk or (Convolution() if len(seen.shape) == 3 else Perceptron())
+        trunk = self.trunk or fitting_trunk(seen.shape)
         return Ensemble(
             trunk, seen.shape, self.environment.n_actions, self.family.members, self.family.shared, self.settings.hidden
         )
@@ -152,12 +152,7 @@ class Program:
 
         # Act.
         if learning:
-            seen = self.environment.observe(run.state)[None]
-            if self.family.bootstrapped:
-                q = self.network.member_values(run.learner.weights, seen, run.member)[0]
-            else:
-                q = self.smallest_values(run, seen)[0]
-            action = self.family.exploration.act(q, step, words[4:6])
+            action = self.act(run, self.environment.observe(run.state), run.member, step, words[4:6])
         else:
             action = below(words[5], self.environment.n_actions)
         after = self.environment.step(words[0:2], run.state, action)
@@ -169,7 +164,7 @@ class Program:
             after.reward,
             after.terminated,
             after.state,
-            self._mask(words[8 : 8 + masked]),
+            self.draw_mask(words[8 : 8 + masked]),
         )
         memory = replay.write(run.replay, step, self.layout.pack(transition))
 
@@ -194,12 +189,22 @@ class Program:
 
         # Learn.
         filled = jnp.minimum(step + 1, self.settings.replay_capacity)
-        rows = replay.read(memory, filled, words[8 + masked :])
+        return self.improve(run, step, filled, words[8 + masked :], words[7])
+
+    def act(self, run: Run, seen: Array, member: Array, step: Array, words: Array) -> Array:
+        """The action of a learning agent on one observation, by the head ``member`` where heads act in turn."""
+        if self.family.bootstrapped:
+            q = self.network.member_values(run.learner.weights, seen[None], member)[0]
+        else:
+            q = self.smallest_values(run, seen[None])[0]
+        return self.family.exploration.act(q, step, words)
+
+    def improve(self, run: Run, step: Array, filled: Array, words: Array, word: Array) -> Run:
+        """One update on rows that ``words`` choose among the first ``filled``; ``word`` chooses the network that learns."""
+        rows = replay.read(run.replay, filled, words)
         batch = self.batch(jax.vmap(self.layout.unpack)(rows))
-        learner, losses = self.update(
-            run.learner, batch, run.members, run.rule, run.parameter, run.learning_rate, words[7]
-        )
-        lost = (run.diverged < 0) & ~jnp.isfinite(losses.loss)
+        learner, losses = self.update(run.learner, batch, run.members, run.rule, run.parameter, run.learning_rate, word)
+        lost, tally = (run.diverged < 0) & ~jnp.isfinite(losses.loss), run.tally
         return run._replace(
             learner=learner,
             tally=tally._replace(
@@ -232,7 +237,8 @@ class Program:
         rows = replay.read(run.replay, filled, words)
         return jax.vmap(self.layout.unpack)(rows).state
 
-    def _mask(self, words: Array) -> Array:
+    def draw_mask(self, words: Array) -> Array:
+        """Which members learn from a transition, as bits; ``words`` are one for each member where that is left to chance."""
         if self.family.mask >= 1.0:
             return jnp.uint32(0xFFFFFFFF)
         learns = chance(words, self.family.mask)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
@@ -56,43 +57,46 @@ class Records:
 
     def add(self, block: Block, found: Measurement) -> list[dict[str, Any]]:
         """Add what was measured of a block; gives the new rows of the main table."""
-        new = [self._add_run(block, run, found, i) for i, run in enumerate(block.runs)]
-        self.rows["records"] += new
-        return new
+        return [
+            self.add_run(run, block.step, jax.tree.map(lambda leaf, i=i: leaf[i], found))
+            for i, run in enumerate(block.runs)
+        ]
 
-    def _add_run(self, block: Block, run: RunId, found: Measurement, i: int) -> dict[str, Any]:
+    def add_run(self, run: RunId, step: int, found: Measurement) -> dict[str, Any]:
+        """Add what was measured of one run at a step; gives the new row of the main table."""
         agent = run.variant.agent
         who = {"variant": run.variant.label, "learning_rate": run.variant.learning_rate, "seed": run.seed}
         bias, tally = found.bias, found.tally
-        updates, episodes = max(int(tally.updates[i]), 1), int(tally.episodes[i])
-        learned = int(tally.updates[i]) > 0
-        parameter = float(np.mean(found.parameter[i]))
-        if block.compiled.program.family.bootstrapped:
+        updates, episodes = max(int(tally.updates), 1), int(tally.episodes)
+        learned = int(tally.updates) > 0
+        parameter = float(np.mean(found.parameter))
+        if agent.bootstrapped:
             self.rows["heads"] += [
-                {"step": block.step, **who, "head": head, "bias": float(value)}
-                for head, value in enumerate(bias.heads[i])
+                {"step": step, **who, "head": head, "bias": float(value)} for head, value in enumerate(bias.heads)
             ]
         self.rows["quantiles"] += [
-            {"step": block.step, **who, "fifth": fifth, "value": float(value), "bias": float(each)}
-            for fifth, (value, each) in enumerate(zip(bias.values[i], bias.quantiles[i], strict=True))
+            {"step": step, **who, "fifth": fifth, "value": float(value), "bias": float(each)}
+            for fifth, (value, each) in enumerate(zip(bias.values, bias.quantiles, strict=True))
         ]
-        return {
-            "step": block.step,
+        row = {
+            "step": step,
             "agent": agent.name,
             **who,
-            "test_return": float(found.test_return[i]),
-            "bias": float(bias.mean[i]),
-            "bias_error": float(bias.error[i]),
+            "test_return": float(found.test_return),
+            "bias": float(bias.mean),
+            "bias_error": float(bias.error),
             "alpha": parameter if agent.parameter_name == "alpha" else np.nan,
             "scale": parameter if agent.parameter_name == "scale" else np.nan,
-            "loss": float(tally.loss[i]) / updates if learned else np.nan,
-            "value": float(tally.value[i]) / updates if learned else np.nan,
-            "epsilon": float(agent.exploration.epsilon(jnp.int32(block.step))),
-            "train_return": float(tally.returns[i]) / episodes if episodes else np.nan,
+            "loss": float(tally.loss) / updates if learned else np.nan,
+            "value": float(tally.value) / updates if learned else np.nan,
+            "epsilon": float(agent.exploration.epsilon(jnp.int32(step))),
+            "train_return": float(tally.returns) / episodes if episodes else np.nan,
             "episodes": episodes,
-            "bias_pairs": int(bias.pairs[i]),
-            "diverged": int(found.diverged[i]),
+            "bias_pairs": int(bias.pairs),
+            "diverged": int(found.diverged),
         }
+        self.rows["records"].append(row)
+        return row
 
     def frame(self, table: str = "records") -> pd.DataFrame:
         """A table, in the order of steps, variants and seeds."""

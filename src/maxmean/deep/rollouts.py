@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from ..envs.random import word_array
+from .agents import Adaptation
 from .exploration import vote
 from .program import Program, Purpose, Run, derive
 from .targets import value_of
@@ -101,7 +102,7 @@ def estimate_bias(program: Program, run: Run, number: Array, filled: Array, limi
 
     _, returns = jax.lax.fori_loop(0, t, back, (tail, record))
     visited = jnp.arange(limit + 1)[:, None] < length
-    return _summary(values, returns, visited, heads)
+    return summary(values, returns, visited, heads)
 
 
 def adapt(program: Program, run: Run, number: Array, filled: Array) -> Run:
@@ -136,7 +137,11 @@ def adapt(program: Program, run: Run, number: Array, filled: Array) -> Run:
         return returns, returns
 
     _, returns = jax.lax.scan(back, ahead[-1], (rewards, ends, ahead), reverse=True)
-    each = jnp.sum(returns - values, axis=0)
+    return turn(adaptation, run, jnp.sum(returns - values, axis=0))
+
+
+def turn(adaptation: Adaptation, run: Run, each: Array) -> Run:
+    """The parameter, moved by what the heads' returns exceed their values, summed over the roll-outs: [heads]."""
     difference = each if adaptation.per_head else jnp.mean(each)
     moved = run.parameter + adaptation.direction * run.adaptation_rate * difference
     moved = jnp.clip(moved, adaptation.low, adaptation.high)
@@ -158,7 +163,7 @@ def _own_values(program: Program, run: Run, states: Any, heads: int) -> Array:
     return program.network.own_values(run.learner.weights, seen).reshape(lanes, -1)
 
 
-def _summary(values: Array, returns: Array, visited: Array, heads: int) -> Bias:
+def summary(values: Array, returns: Array, visited: Array, heads: int) -> Bias:
     """From pairs [T, heads * episodes] to the bias."""
     difference = jnp.where(visited, values - returns, 0.0)
     sums = jnp.sum(difference, axis=0).reshape(heads, -1)

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
-import signal
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,14 +15,13 @@ import pandas as pd
 from rich.console import Console
 
 from .. import envs
-from ..whole import write_whole
 from . import checkpoint, policy
 from .agents import Agent, AgentError
 from .block import Block, make_blocks
 from .memory import Need, need, refuse_too_much
-from .plan import Plan, difference
+from .plan import Plan
 from .policy import Policy
-from .progress import Silent, make_reporter
+from .progress import Silent, interruptible, make_reporter
 from .records import Records
 from .settings import Settings
 
@@ -115,7 +110,7 @@ def train(
     blocks = make_blocks(plan, batched=batched)
     needed = need(blocks)
     refuse_too_much(needed)
-    folder = None if out is None else _claim(Path(out), plan)
+    folder = None if out is None else checkpoint.claim(Path(out), plan.describe())
     console = console or Console(stderr=True)
     for block in blocks:
         block.create()
@@ -132,7 +127,7 @@ def train(
     if begin:
         say(f"Going on from step {begin:,}.")
     session = Session(blocks, records, steps, settings, folder, checkpoint_interval, on_record)
-    with make_reporter(console, quiet, steps, runs, begin) as reporter, _interruptible() as stopped:
+    with make_reporter(console, quiet, steps, runs, begin) as reporter, interruptible() as stopped:
         finished = session.run(workers or os.cpu_count() or 1, reporter, stopped)
     best = best_policies(blocks, records)
     if folder is not None and finished:
@@ -240,48 +235,6 @@ def best_policies(blocks: Sequence[Block], records: Records) -> dict[str, Policy
                 policy.export(block.compiled.program, block.run_weights(i), run.variant.agent.members, about),
             )
     return {name: each for name, (_, each) in found.items()}
-
-
-def _claim(folder: Path, plan: Plan) -> Path:
-    """Make the directory this plan's, or see that it is."""
-    text = plan.describe()
-    path = folder / "plan.json"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if path.exists():
-            there = json.loads(path.read_text())
-            found = difference(there, json.loads(json.dumps(text)))
-            if found:
-                raise checkpoint.CheckpointError(f"{folder} holds another training: {found}; choose another directory")
-        elif any(folder.iterdir()):
-            raise checkpoint.CheckpointError(f"{folder} is not empty and holds no training; choose another directory")
-        else:
-            write_whole(path, json.dumps(text, indent=1).encode())
-    except json.JSONDecodeError:
-        raise checkpoint.CheckpointError(f"{path} cannot be read; choose another directory") from None
-    except OSError as error:
-        raise checkpoint.CheckpointError(f"cannot use {folder}: {error.strerror}") from None
-    return folder
-
-
-@contextmanager
-def _interruptible() -> Iterator[Callable[[], bool]]:
-    """A first Ctrl-C asks to stop after the piece at hand; a second one stops at once."""
-    asked = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield asked.is_set
-        return
-
-    def ask(*_: object) -> None:
-        if asked.is_set():
-            raise KeyboardInterrupt
-        asked.set()
-
-    before = signal.signal(signal.SIGINT, ask)
-    try:
-        yield asked.is_set
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _file_name(label: str) -> str:

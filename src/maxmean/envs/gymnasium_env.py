@@ -58,6 +58,21 @@ class GymnasiumEnv(gymnasium.Env[NDArray[Any], SupportsInt]):
             raise gymnasium.error.ResetNeeded("there is nothing to draw before the first reset()")
         return render(self.env, self.state)
 
+    def get_state(self) -> dict[str, Any]:
+        """All that the future depends on: plain arrays, and the random generator's state."""
+        leaves = None if self.state is None else [np.array(leaf) for leaf in jax.tree.leaves(self.state)]
+        return {"state": leaves, "over": self._over, "random": self.np_random.bit_generator.state}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Go on from where :meth:`get_state` was called, of this environment or of another of its kind."""
+        shapes = jax.eval_shape(lambda key: self.env.reset(key)[0], jax.ShapeDtypeStruct((2,), np.uint32))
+        leaves = state["state"]
+        self.state = None if leaves is None else jax.tree.unflatten(jax.tree.structure(shapes), leaves)
+        self._over = state["over"]
+        generator = getattr(np.random, state["random"]["bit_generator"])()
+        generator.state = state["random"]
+        self.np_random = np.random.Generator(generator)
+
     def _words(self) -> NDArray[np.uint32]:
         """What a key is made of. All chance comes from Gymnasium's generator, which ``reset(seed=...)`` seeds."""
         return self.np_random.integers(1 << 32, size=2, dtype=np.uint32)

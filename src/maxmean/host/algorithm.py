@@ -1,0 +1,234 @@
+"""The front door: ``KEBDQN(env).learn(50_000)``, and what comes after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import gymnasium
+import numpy as np
+import pandas as pd
+from gymnasium.vector import VectorEnv
+from numpy.typing import NDArray
+
+from ..deep.agents import Agent
+from ..deep.block import Measurement
+from ..deep.plan import RunId, Variant
+from ..deep.progress import interruptible, make_reporter
+from ..deep.records import Records
+from . import saving
+from .errors import HostError
+from .learner import Learner
+from .making import make_env, make_like
+from .rollouts import NONE, Bias, no_bias
+from .settings import choose
+from .sinks import Sinks, open_sinks
+from .spaces import batched
+from .worlds import World, world_of
+
+Callback = Callable[[dict[str, Any]], Any]
+
+
+class Algorithm:
+    """An agent that learns in a Gymnasium environment. The subclasses, one for each algorithm, only name their targets.
+
+    Parameters
+    ----------
+    env
+        An environment, its id, or a vector environment; with discrete actions.
+    eval_env
+        A second environment, in which the agent is tested and its bias measured; by default one more of ``env``'s id.
+    settings
+        Those of the agent (``alpha``, ``kernel``, ``k``, ... ; see :mod:`maxmean.deep.agents`), of its training
+        (:class:`maxmean.deep.Settings`) and of the host (:class:`maxmean.host.settings.Host`: ``seed``, ``network``,
+        ``train_every``, ``gradient_steps``, ``measure_bias``). The defaults are those of the observations' kind
+        (:data:`maxmean.host.settings.PRESETS`).
+    """
+
+    make: ClassVar[Callable[..., Agent]]
+    """The agent of :mod:`maxmean.deep.agents` that this is."""
+
+    def __init__(self, env: Any, *, eval_env: Any = None, **settings: Any) -> None:
+        self.env = _opened(env, "env")
+        world = world_of(self.env)
+        self.given = settings
+        self.choice = choose(type(self).make, world.sight.kind, settings)
+        self.agent, self.settings, self.host = self.choice
+        other = _opened(eval_env, "eval_env") if eval_env is not None else make_like(self.env)
+        self.learner = Learner(self.choice, world, _second(world, other))
+        if self.agent.adaptation is not None and other is None:
+            raise HostError(f"{type(self).__name__} adapts by playing in a second environment: give it one as eval_env")
+        self.records = Records()
+        self._luck = np.random.default_rng(self.host.seed)
+
+    @property
+    def num_timesteps(self) -> int:
+        """Steps taken so far: transitions, over all environments."""
+        return self.learner.clock.stored
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """The records so far, one row for each test; see :mod:`maxmean.deep.records`."""
+        return self.records.frame()
+
+    def learn(
+        self,
+        total_timesteps: int,
+        *,
+        progress_bar: bool = False,
+        callback: Callback | None = None,
+        out: str | Path | None = None,
+        tensorboard: bool = False,
+        wandb: bool = False,
+    ) -> Self:
+        """Take so many further steps, and learn from them.
+
+        Every ``test_interval`` steps and at the end there is a record: return of greedy test episodes, bias, loss and so on.
+        ``callback`` is called with each as a dict, and stops the training by returning False. ``out`` is a folder for the tables
+        (Parquet); ``tensorboard`` and ``wandb`` send the records there as well. Ctrl-C stops between two steps: what is learned
+        stays, and ``learn`` or ``save`` can follow.
+        """
+        from rich.console import Console
+
+        if (
+            isinstance(total_timesteps, bool)
+            or not isinstance(total_timesteps, int | np.integer)
+            or total_timesteps < 1
+        ):
+            raise HostError(f"total_timesteps must be a whole number from 1, not {total_timesteps!r}")
+        learner, interval = self.learner, self.settings.test_interval
+        goal = self.num_timesteps + int(total_timesteps)
+        sinks = open_sinks(self.describe(), out, tensorboard=tensorboard, wandb=wandb)
+        if learner.run is None:
+            learner.begin()
+        reporter = make_reporter(Console(stderr=True), not progress_bar, goal, 1, self.num_timesteps)
+        with sinks, reporter, interruptible() as stopped:
+            while self.num_timesteps < goal:
+                tests = self.num_timesteps // interval
+                learner.step()
+                if learner.clock.calls % 64 == 0:
+                    reporter.tick(self.num_timesteps)
+                if stopped():
+                    raise KeyboardInterrupt
+                if self.num_timesteps // interval > tests or self.num_timesteps >= goal:
+                    row = self._record(sinks)
+                    reporter.tick(self.num_timesteps)
+                    reporter.record(self.records)
+                    if callback is not None and callback(row) is False:
+                        break
+        return self
+
+    def predict(self, observation: Any, deterministic: bool = True) -> tuple[Any, None]:
+        """The action for an observation, or the actions for a batch of them; and None, for there is no hidden state.
+
+        Deterministic, heads vote and others act on the smallest of their values; else the agent explores as it does in training.
+        """
+        learner, world = self.learner, self.learner.world
+        if learner.run is None:
+            learner.begin()
+        space = self.env.single_observation_space if isinstance(self.env, VectorEnv) else self.env.observation_space
+        many = batched(space, observation)
+        seen = np.ascontiguousarray(world.sight.many(observation) if many else world.sight.one(observation)[None])
+        seen = seen.astype(world.sight.dtype, copy=False)
+        if deterministic:
+            actions = np.asarray(learner.engine.greedy(learner.run, seen))
+        else:
+            actions = self._explore(np.asarray(learner.engine.values(learner.run, seen)))
+        actions = actions.astype(np.int64) + world.first_action
+        return (actions if many else actions[0]), None
+
+    def bias(self, episodes: int | None = None) -> Bias:
+        """How much Q is too large (or, where negative, too small), by Monte Carlo roll-outs in ``eval_env``.
+
+        ``episodes`` is their number, for each head where there are heads; by default as in the records.
+        """
+        player = self.learner.player()
+        if player is None:
+            raise HostError("the bias is measured in a second environment: give one as eval_env")
+        if self.learner.run is None:
+            self.learner.begin()
+        if episodes is not None and episodes < 1:
+            raise HostError(f"episodes must be at least 1, not {episodes}")
+        return player.bias(self.learner.run, self.num_timesteps, self._heads, episodes or self._bias_episodes)[1]
+
+    def save(self, path: str | Path) -> Path:
+        """Write all of it to one file: weights, optimiser, replay, counters, records, and the environment's state where it can
+        be had. The file appears whole, with a checksum, and opening it cannot run code.
+        """
+        return saving.save(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path, env: Any, **settings: Any) -> Self:
+        """What :meth:`save` wrote, in an environment of the same spaces. Learning goes on as if it had never stopped, if the
+        environment can be put into its state; else it says so, and a new episode begins. ``eval_env`` and objects that cannot
+        be written to a file are given anew.
+        """
+        return saving.load(cls, path, env, settings)
+
+    def describe(self) -> dict[str, Any]:
+        """What is being trained, as plain values."""
+        return saving.describe(self)
+
+    @property
+    def _heads(self) -> int:
+        return self.agent.members if self.agent.bootstrapped else 1
+
+    @property
+    def _bias_episodes(self) -> int:
+        return self.settings.bias_episodes_per_head if self.agent.bootstrapped else self.settings.bias_episodes
+
+    def _record(self, sinks: Sinks) -> dict[str, Any]:
+        """Measure, and hand the record on."""
+        learner, step = self.learner, self.num_timesteps
+        player, run = learner.player(), learner.run
+        assert run is not None
+        test_return, sums, how = np.nan, no_bias(self._heads), NONE
+        if player is not None:
+            test_return = player.test_return(run, step, self.settings.test_episodes)
+            if self.host.measure_bias:
+                sums, bias = player.bias(run, step, self._heads, self._bias_episodes)
+                how = bias.how
+        found = Measurement(
+            test_return, sums, learner.take_tally(), np.asarray(run.parameter), np.asarray(run.diverged)
+        )
+        who = RunId(Variant(self.agent, self.settings.learning_rate), self.host.seed)
+        row = {**self.records.add_run(who, step, found), "bias_from": how}
+        sinks.add(row, self.records)
+        return row
+
+    def _explore(self, values: NDArray[np.float32]) -> NDArray[np.integer]:
+        """Actions [batch] from Q [batch, members, actions], as in training: by a head drawn for each, or epsilon-greedy."""
+        batch, members, n_actions = values.shape
+        if self.agent.bootstrapped:
+            return values[np.arange(batch), self._luck.integers(members, size=batch)].argmax(axis=-1)
+        epsilon = float(self.agent.exploration.epsilon(np.int32(self.num_timesteps)))
+        random = self._luck.random(batch) < epsilon
+        return np.where(random, self._luck.integers(n_actions, size=batch), values.min(axis=1).argmax(axis=-1))
+
+
+def _opened(env: Any, name: str) -> Any:
+    """An environment, from itself or its id."""
+    if isinstance(env, str):
+        return make_env(env)
+    if not isinstance(env, gymnasium.Env | VectorEnv):
+        raise HostError(
+            f"{name} must be a Gymnasium environment, its id, or a vector environment, not {type(env).__name__}"
+        )
+    return env
+
+
+def _second(world: World, env: Any) -> World | None:
+    """The world for tests; it must show and offer what the first one does."""
+    if env is None:
+        return None
+    if isinstance(env, VectorEnv):
+        raise HostError("eval_env must be one environment, not a vector environment")
+    other = World(env)
+    if (other.sight.shape, other.sight.dtype, other.n_actions) != (
+        world.sight.shape,
+        world.sight.dtype,
+        world.n_actions,
+    ):
+        raise HostError("eval_env has other observations or actions than env")
+    return other

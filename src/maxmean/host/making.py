@@ -1,0 +1,76 @@
+"""Environments from their ids: Gymnasium's, ours, and Atari's with the usual wrappers."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Any
+
+from ..names import unknown
+from .errors import HostError
+
+
+def need_gymnasium() -> None:
+    """Say in one sentence what is missing, if something is."""
+    missing = [name for name in ("gymnasium", "jax", "optax", "safetensors") if find_spec(name) is None]
+    if missing:
+        raise HostError(f"this needs {', '.join(missing)}: pip install 'maxmean[deep,gymnasium]'")
+
+
+def make_env(name: str) -> Any:
+    """The environment with that id; Atari's (``ALE/...``) in grey, 84 x 84, four frames at once, four frames a step."""
+    import gymnasium
+
+    from ..envs import register_gymnasium
+
+    register_gymnasium()
+    if name.startswith("ALE/"):
+        return _atari(name)
+    try:
+        return gymnasium.make(name)
+    except gymnasium.error.DependencyNotInstalled as error:
+        raise HostError(f"{name} cannot be made: {_sentence(error)}") from None
+    except (gymnasium.error.Error, ModuleNotFoundError) as error:
+        if name in gymnasium.registry:
+            raise HostError(f"{name} cannot be made: {_sentence(error)}") from None
+        known = sorted(gymnasium.registry)
+        near = unknown("Gymnasium has no environment", name, known, cutoff=0.5).partition(" (there are")[0]
+        raise HostError(f"{near} (gymnasium.pprint_registry() lists all {len(known)} that are installed)") from None
+
+
+def make_like(env: Any) -> Any | None:
+    """A second environment of the same kind, where it is known how to make one."""
+    import gymnasium
+
+    spec = getattr(env, "spec", None)
+    if spec is None:
+        return None
+    if spec.id.startswith("ALE/"):
+        return make_env(spec.id)
+    try:
+        return gymnasium.make(spec.id if isinstance(env, gymnasium.vector.VectorEnv) else spec)
+    except (gymnasium.error.Error, TypeError, ValueError):
+        return None
+
+
+def _atari(name: str) -> Any:
+    """As Machado et al. (2018) and most papers play it: sticky actions of the v5 ids, no ends at lost lives."""
+    import gymnasium
+
+    for package, extra in (("ale_py", "ale-py"), ("cv2", "opencv-python")):
+        if find_spec(package) is None:
+            raise HostError(
+                f"{name} needs the package {extra}, which is not installed: pip install 'ale-py' 'opencv-python'"
+            )
+    import ale_py
+
+    gymnasium.register_envs(ale_py)
+    try:
+        game = gymnasium.make(name, frameskip=1)
+    except gymnasium.error.Error as error:
+        raise HostError(f"{name} cannot be made: {_sentence(error)}") from None
+    game = gymnasium.wrappers.AtariPreprocessing(game, noop_max=30, frame_skip=4, screen_size=84)
+    return gymnasium.wrappers.FrameStackObservation(game, 4)
+
+
+def _sentence(error: BaseException) -> str:
+    return " ".join(str(error).split()).rstrip(".")

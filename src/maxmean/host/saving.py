@@ -1,0 +1,186 @@
+"""A whole training in one file: safetensors, with what the arrays mean as JSON in its header, and a checksum of both.
+
+The file appears whole or not at all. Opening one cannot run code.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import warnings
+from collections import deque
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from gymnasium.vector import SyncVectorEnv
+
+from ..deep.policy import named_leaves, with_suffix
+from ..deep.records import Records
+from ..whole import write_whole
+from . import plain, states
+from .errors import HostError
+from .learner import KEPT_STATES, Clock, Lanes
+from .worlds import Worlds
+
+if TYPE_CHECKING:
+    from .algorithm import Algorithm
+
+    A = TypeVar("A", bound=Algorithm)
+
+FORMAT = 1
+
+
+def describe(algorithm: Algorithm) -> dict[str, Any]:
+    """What is trained, in plain values."""
+    sight, spec = algorithm.learner.world.sight, algorithm.env.spec
+    return {
+        "algorithm": type(algorithm).__name__,
+        "environment": None if spec is None else spec.id,
+        "agent": algorithm.agent.describe(),
+        "settings": dataclasses.asdict(algorithm.settings),
+        "host": {**dataclasses.asdict(algorithm.host), "network": repr(algorithm.learner.engine.program.network.trunk)},
+        "world": {
+            "environments": algorithm.learner.world.n,
+            "shape": list(sight.shape),
+            "type": sight.dtype.name,
+            "actions": algorithm.learner.world.n_actions,
+        },
+        "bias_from": "stored states" if algorithm.learner.keeps else "reset states",
+    }
+
+
+def save(algorithm: Algorithm, path: str | Path) -> Path:
+    """Write ``path`` (.safetensors)."""
+    from safetensors.numpy import save as serialise
+
+    learner = algorithm.learner
+    if learner.run is None:
+        learner.begin()
+    assert learner.run is not None
+    assert learner.lanes is not None
+    clock, lanes, world = learner.clock, learner.lanes, learner.world
+    arrays = {f"run.{name}": np.asarray(leaf) for name, leaf in named_leaves(learner.run)}
+    filled = min(clock.stored, algorithm.settings.replay_capacity)
+    arrays["run.replay"] = np.ascontiguousarray(arrays["run.replay"][:filled])
+    arrays |= {f"lanes.{field.name}": np.asarray(getattr(lanes, field.name)) for field in dataclasses.fields(lanes)}
+    arrays["pending"] = np.asarray(learner.pending)
+    if isinstance(world, Worlds):
+        arrays["ended"] = world.ended
+    restorable = states.obstacle(algorithm.env) is None
+    about = {
+        "format": FORMAT,
+        "about": describe(algorithm),
+        "given": {name: plain.pack(value) for name, value in algorithm.given.items()},
+        "clock": dataclasses.asdict(clock),
+        "records": algorithm.records.rows,
+        "environment": plain.pack(states.get_state(algorithm.env)) if restorable else None,
+        "kept": plain.pack(list(learner.kept)),
+    }
+    text = json.dumps(about)
+    arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    path = with_suffix(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, serialise(arrays, {"maxmean": text, "sha256": _checksum(text, arrays)}))
+    return path
+
+
+def load(cls: type[A], path: str | Path, env: Any, settings: dict[str, Any]) -> A:
+    """The algorithm in a file."""
+    path = with_suffix(path)
+    text, arrays = _read(path)
+    there = text["about"]["algorithm"]
+    if there != cls.__name__:
+        raise HostError(f"{path} holds a {there}, not a {cls.__name__}: load it with maxmean.{there}.load")
+    given = {name: plain.unpack(value) for name, value in text["given"].items() if name not in settings}
+    algorithm = cls(env, **given, **settings)
+    here, known = describe(algorithm)["world"], text["about"]["world"]
+    if here != known:
+        raise HostError(f"{path} was trained in another kind of environment: {_difference(known, here)}")
+    learner = algorithm.learner
+    learner.begin()
+    assert learner.run is not None
+    assert learner.lanes is not None
+    replay = np.zeros(learner.run.replay.shape, np.uint32)
+    replay[: len(arrays["run.replay"])] = arrays["run.replay"]
+    arrays["run.replay"] = replay
+    leaves = [_fitting(path, arrays, f"run.{name}", leaf) for name, leaf in named_leaves(learner.run)]
+    learner.run = jax.tree.unflatten(jax.tree.structure(learner.run), leaves)
+    learner.clock = Clock(**text["clock"])
+    learner.kept = deque((tuple(each) for each in plain.unpack(text["kept"])), maxlen=KEPT_STATES)
+    algorithm.records = Records(text["records"])
+    if _restore(algorithm, text["environment"]):
+        learner.lanes = Lanes(**{field.name: arrays[f"lanes.{field.name}"] for field in dataclasses.fields(Lanes)})
+        learner.pending = arrays["pending"]
+        if isinstance(learner.world, Worlds):
+            learner.world.ended = arrays["ended"]
+            learner.world.env._autoreset_envs = arrays["ended"].copy()
+    else:
+        why = states.obstacle(algorithm.env) or "its state was not saved"
+        warnings.warn(
+            f"everything is restored but the environment's state ({why}): a new episode begins",
+            UserWarning,
+            stacklevel=3,
+        )
+        luck = np.random.SeedSequence([algorithm.host.seed, learner.clock.calls]).generate_state(1)
+        learner.enter(learner.world.reset(int(luck[0] >> 1)))
+    return algorithm
+
+
+def _restore(algorithm: Algorithm, state: Any) -> bool:
+    """Put the environment where it was, if that can be done."""
+    if state is None or states.obstacle(algorithm.env) is not None:
+        return False
+    state = plain.unpack(state)
+    layers = state if isinstance(algorithm.env, SyncVectorEnv) else [state]
+    if not states.fits(algorithm.env, layers):
+        return False
+    states.set_state(algorithm.env, state)
+    return True
+
+
+def _read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """What is in a file, if it is whole and ours."""
+    from safetensors import safe_open
+
+    try:
+        with safe_open(path, "numpy") as file:
+            header = file.metadata() or {}
+            arrays = {name: np.array(file.get_tensor(name)) for name in file.keys()}  # noqa: SIM118
+    except FileNotFoundError:
+        raise HostError(f"there is no file {path}") from None
+    except Exception as error:  # whatever a stranger's file makes of the reader
+        raise HostError(f"{path} is not a training of maxmean, or is damaged: {error}") from None
+    if "maxmean" not in header or "sha256" not in header:
+        raise HostError(f"{path} is not a training of maxmean")
+    if header["sha256"] != _checksum(header["maxmean"], arrays):
+        raise HostError(f"{path} is damaged: its checksum is wrong")
+    text = json.loads(header["maxmean"])
+    if text["format"] != FORMAT:
+        raise HostError(f"{path} has format {text['format']}, which this version of maxmean does not know")
+    return text, arrays
+
+
+def _checksum(text: str, arrays: dict[str, np.ndarray]) -> str:
+    digest = hashlib.sha256(text.encode())
+    for name in sorted(arrays):
+        digest.update(name.encode())
+        digest.update(np.ascontiguousarray(arrays[name]).tobytes())
+    return digest.hexdigest()
+
+
+def _fitting(path: Path, arrays: dict[str, np.ndarray], name: str, leaf: Any) -> jax.Array:
+    array = arrays.get(name)
+    if array is None or array.shape != leaf.shape or array.dtype != leaf.dtype:
+        raise HostError(
+            f"{path} cannot be used: its array {name} is missing or has another shape; were other settings given?"
+        )
+    return jnp.asarray(array)
+
+
+def _difference(known: dict[str, Any], here: dict[str, Any]) -> str:
+    name = next(name for name in known if known[name] != here.get(name))
+    return f"{name} is {known[name]} there and {here.get(name)} here"

@@ -1,0 +1,134 @@
+"""Settings: one flat list of names, sorted into the agent's own, the training's, and the host's."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+from ..deep.agents import Agent
+from ..deep.exploration import EpsilonGreedy
+from ..deep.networks import Trunk
+from ..deep.settings import Settings
+from ..names import unknown
+from .errors import HostError
+
+
+@dataclass(frozen=True)
+class Preset:
+    """Settings that suit a kind of observation; whatever is given replaces them."""
+
+    settings: Settings
+    exploration: EpsilonGreedy
+    train_every: int = 1
+
+
+PRESETS = {
+    "vector": Preset(
+        Settings(
+            learning_rate=1e-3,
+            loss="huber",
+            batch_size=64,
+            replay_capacity=50_000,
+            warmup=1_000,
+            target_period=250,
+            hidden=64,
+            bias_episodes_per_head=2,
+        ),
+        EpsilonGreedy(1.0, 0.05, 5_000),
+    ),
+    "picture": Preset(Settings(bias_episodes_per_head=2), EpsilonGreedy()),
+    "frames": Preset(
+        Settings(
+            learning_rate=1e-4,
+            loss="huber",
+            warmup=20_000,
+            target_period=2_500,
+            hidden=512,
+            test_interval=100_000,
+            bias_episodes=3,
+            bias_episodes_per_head=1,
+        ),
+        EpsilonGreedy(1.0, 0.05, 250_000),
+        train_every=4,
+    ),
+}
+"""By kind of observation: ``vector`` for classic control, ``picture`` the paper's for MinAtar, ``frames`` as usual for Atari."""
+
+
+@dataclass(frozen=True)
+class Host:
+    """Settings that deep's own training has no need of."""
+
+    seed: int = 0
+    """Of weights, exploration, sampling and the environment's first reset."""
+    train_every: int = 1
+    """Steps of the environment (of all environments together) from one learning to the next."""
+    gradient_steps: int = 1
+    """Updates each time."""
+    measure_bias: bool = True
+    """Whether the records have the bias, for which the agent plays more episodes in ``eval_env``."""
+    network: Trunk | None = None
+    """The network's trunk; by default the one that fits the observations."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.seed < 2**32:
+            raise HostError(f"seed must be from 0 to 2^32 - 1, not {self.seed}")
+        for name in ("train_every", "gradient_steps"):
+            if getattr(self, name) < 1:
+                raise HostError(f"{name} must be at least 1, not {getattr(self, name)}")
+        if self.network is not None and not isinstance(self.network, Trunk):
+            raise HostError(
+                f"network must be a maxmean.deep.networks.Trunk, such as Perceptron((64, 64)), not {self.network!r}"
+            )
+
+
+class Choice(NamedTuple):
+    """All settings of an agent."""
+
+    agent: Agent
+    settings: Settings
+    host: Host
+
+
+def choose(make: Callable[..., Agent], kind: str, given: dict[str, Any]) -> Choice:
+    """The settings for a kind of observation, with what is given in their place; one sentence for what does not fit."""
+    preset = PRESETS[kind]
+    own = inspect.signature(make).parameters
+    training = {field.name: field.default for field in dataclasses.fields(Settings)}
+    host = {field.name: field.default for field in dataclasses.fields(Host)}
+    for name, value in given.items():
+        defaults = {key: parameter.default for key, parameter in own.items()} | training | host
+        if name not in defaults:
+            raise HostError(unknown(f"{make.__name__} has no setting", name, [*defaults, "eval_env"], cutoff=0.5))
+        _check(name, value, defaults[name])
+    agent = {name: value for name, value in given.items() if name in own}
+    if "exploration" in own:
+        agent.setdefault("exploration", preset.exploration)
+        if not isinstance(agent["exploration"], EpsilonGreedy):
+            raise HostError(f"exploration must be a maxmean.deep.EpsilonGreedy, not {agent['exploration']!r}")
+    return Choice(
+        make(**agent),
+        dataclasses.replace(preset.settings, **{name: value for name, value in given.items() if name in training}),
+        dataclasses.replace(
+            Host(train_every=preset.train_every), **{name: value for name, value in given.items() if name in host}
+        ),
+    )
+
+
+def _check(name: str, value: Any, default: Any) -> None:
+    """Refuse a value of another kind than the default's."""
+    if isinstance(default, bool):
+        if not isinstance(value, bool):
+            raise HostError(f"{name} must be True or False, not {value!r}")
+    elif isinstance(default, int):
+        if isinstance(value, bool) or not isinstance(value, Integral):
+            raise HostError(f"{name} must be a whole number, not {value!r}")
+    elif isinstance(default, float):
+        if isinstance(value, bool) or not isinstance(value, Real):
+            raise HostError(f"{name} must be a number, not {value!r}")
+    elif isinstance(default, str) and not isinstance(value, str):
+        raise HostError(f"{name} must be a text, not {value!r}")

@@ -1,0 +1,144 @@
+"""Spaces: how what an environment shows becomes an array that a network sees, and which network that is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector.utils import batch_space, iterate
+from numpy.typing import NDArray
+
+from ..deep.networks import Nature, Perceptron, Trunk, fitting_trunk
+from .errors import HostError
+
+MAX_ACTIONS = 256
+"""An action is one byte in the replay."""
+LEAST_PICTURE = 3
+"""Rows and columns of the smallest picture that a 3 x 3 filter fits in."""
+
+
+@dataclass(frozen=True)
+class Sight:
+    """What is seen of an observation space: arrays of one shape and type."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    one: Callable[[Any], NDArray[Any]]
+    """One observation as an array of that shape."""
+    many: Callable[[Any], NDArray[Any]]
+    """A batch of observations, as a vector environment gives them, as an array [n, ...]."""
+
+    @property
+    def trunk(self) -> Trunk:
+        """The network's trunk for it: a convolution for small pictures, Nature's for frames, 64 units for all else."""
+        return fitting_trunk(self.shape) if len(self.shape) == 3 else Perceptron((64,))
+
+    @property
+    def kind(self) -> str:
+        """What it is, in a word: vector, picture or frames."""
+        if len(self.shape) != 3:
+            return "vector"
+        return "frames" if isinstance(fitting_trunk(self.shape), Nature) else "picture"
+
+
+def sight(space: spaces.Space) -> Sight:
+    """How to see the observations of ``space``; an error for spaces that cannot be seen."""
+    if isinstance(space, spaces.Box):
+        return _box(space)
+    if isinstance(space, spaces.Discrete):
+        n, start = int(space.n), int(space.start)
+        codes = np.eye(n, dtype=bool)
+        return _alike((n,), np.dtype(bool), lambda seen: codes[np.asarray(seen) - start])
+    if isinstance(space, spaces.MultiBinary):
+        shape = tuple(int(size) for size in space.shape)
+        return _alike(shape, np.dtype(bool), lambda seen: np.asarray(seen, bool))
+    if isinstance(space, spaces.Dict | spaces.Tuple | spaces.MultiDiscrete):
+        return _flattened(space)
+    raise HostError(
+        f"observations of {type(space).__name__} do not fit: Box, Discrete, MultiBinary, MultiDiscrete, and Dict and Tuple of "
+        "these do; a gymnasium.ObservationWrapper can turn yours into one of them"
+    )
+
+
+def batched(space: spaces.Space, observation: Any) -> bool:
+    """Whether an observation of ``space`` is many of them; an error if it is neither."""
+    part, seen = space, observation
+    while isinstance(part, spaces.Dict | spaces.Tuple):  # the first part tells it of all
+        name = next(iter(part)) if isinstance(part, spaces.Dict) else 0
+        try:
+            part, seen = part[name], seen[name]
+        except (TypeError, KeyError, IndexError):
+            raise HostError(f"this agent sees observations of {space}, not {type(observation).__name__}") from None
+    shape, inner = np.shape(seen), tuple(part.shape or ())
+    if shape != inner and shape[1:] != inner:
+        raise HostError(f"this agent sees observations of shape {inner}, or many of them, not of shape {shape}")
+    return len(shape) > len(inner)
+
+
+def count_actions(space: spaces.Space) -> int:
+    """How many actions there are; an error where they are not a list of choices."""
+    if not isinstance(space, spaces.Discrete):
+        raise HostError(
+            f"actions of {type(space).__name__} do not fit: these agents choose among Discrete(n) actions; a "
+            "gymnasium.ActionWrapper can offer a few of yours"
+        )
+    if space.n > MAX_ACTIONS:
+        raise HostError(f"there are {space.n} actions, and these agents choose among {MAX_ACTIONS} at most")
+    return int(space.n)
+
+
+def _alike(shape: tuple[int, ...], dtype: np.dtype, see: Callable[[Any], NDArray[Any]]) -> Sight:
+    """One and many are seen by the same function."""
+    return Sight(shape, dtype, see, see)
+
+
+def _box(space: spaces.Box) -> Sight:
+    shape = tuple(int(size) for size in space.shape)
+    dtype = np.dtype(space.dtype) if space.dtype in (np.bool_, np.uint8) else np.dtype(np.float32)
+    if not shape:
+        return Sight((1,), dtype, lambda seen: np.reshape(seen, 1), lambda seen: np.reshape(seen, (-1, 1)))
+    if 0 in shape:
+        raise HostError(f"observations of shape {shape} have nothing to see")
+    if len(shape) == 2 and dtype == np.uint8:  # one grey picture
+        return _picture((*shape, 1), dtype, lambda seen: np.asarray(seen)[..., None])
+    if len(shape) == 3:
+        if shape[0] < min(shape[1:]):  # channels, or stacked frames, come first
+            turned = (*shape[1:], shape[0])
+            return _picture(turned, dtype, lambda seen: np.moveaxis(np.asarray(seen), -3, -1))
+        return _picture(shape, dtype, np.asarray)
+    return _alike(shape, dtype, np.asarray)
+
+
+def _picture(shape: tuple[int, ...], dtype: np.dtype, see: Callable[[Any], NDArray[Any]]) -> Sight:
+    if min(shape[:2]) < LEAST_PICTURE:
+        size = f"{shape[0]} x {shape[1]}"
+        raise HostError(
+            f"pictures of {size} pixels do not fit: 3 x 3 is the smallest; gymnasium.wrappers.FlattenObservation makes vectors of them"
+        )
+    return _alike(shape, dtype, see)
+
+
+def _flattened(space: spaces.Space) -> Sight:
+    try:
+        flat = spaces.flatten_space(space)
+    except NotImplementedError:
+        flat = None
+    if not isinstance(flat, spaces.Box):
+        raise HostError(
+            f"observations of {space} cannot be flattened into one vector; Box, Discrete and MultiBinary parts can"
+        )
+
+    def one(seen: Any) -> NDArray[Any]:
+        return np.asarray(spaces.flatten(space, seen), np.float32)
+
+    batches: dict[int, spaces.Space] = {}
+
+    def many(seen: Any) -> NDArray[Any]:
+        n = len(next(iter(seen.values())) if isinstance(seen, dict) else seen[0] if isinstance(seen, tuple) else seen)
+        batch = batches.setdefault(n, batch_space(space, n))
+        return np.stack([one(each) for each in iterate(batch, seen)])
+
+    return Sight(tuple(int(size) for size in flat.shape), np.dtype(np.float32), one, many)

@@ -1,0 +1,120 @@
+"""Environment states: kept and put back, where the environment can do that.
+
+An environment can if it, or one of its wrappers, has two methods:
+
+- ``get_state()`` gives all that its future depends on, its random generator included, as nested dicts, lists and tuples of
+  arrays, numbers, texts and None;
+- ``set_state(state)`` puts it there.
+
+Gymnasium's classic control and toy text environments have no such methods, but their states are known here; and so is what
+``gymnasium.make`` wraps around an environment.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.vector import SyncVectorEnv
+
+_ATTRIBUTES = {
+    "gymnasium.envs.classic_control.cartpole.CartPoleEnv": ("state", "steps_beyond_terminated"),
+    "gymnasium.envs.classic_control.acrobot.AcrobotEnv": ("state",),
+    "gymnasium.envs.classic_control.mountain_car.MountainCarEnv": ("state",),
+    "gymnasium.envs.toy_text.frozen_lake.FrozenLakeEnv": ("s", "lastaction"),
+    "gymnasium.envs.toy_text.cliffwalking.CliffWalkingEnv": ("s", "lastaction"),
+    "gymnasium.envs.toy_text.taxi.TaxiEnv": ("s", "lastaction", "taxi_orientation", "fickle_step"),
+    "gymnasium.wrappers.common.TimeLimit": ("_elapsed_steps",),
+    "gymnasium.wrappers.common.OrderEnforcing": ("_has_reset",),
+    "gymnasium.wrappers.common.PassiveEnvChecker": ("checked_reset", "checked_step"),
+}
+"""What the state of environments and wrappers without the two methods is made of."""
+
+
+def obstacle(env: Any) -> str | None:
+    """Why the state of an environment cannot be kept, in a few words; nothing if it can."""
+    if isinstance(env, SyncVectorEnv):
+        return next((why for each in env.envs if (why := obstacle(each))), None)
+    if isinstance(env, gymnasium.vector.VectorEnv):
+        return f"{type(env).__name__} does not show its environments"
+    for layer in _layers(env):
+        if _has_methods(layer):
+            return None
+        if _kind(layer) not in _ATTRIBUTES:
+            return f"{type(layer).__name__} has no methods get_state and set_state"
+    return None
+
+
+def alike(env: Any, other: Any) -> bool:
+    """Whether a state of ``env`` (or of one of its environments) can be put into ``other``."""
+    if obstacle(env) is not None or obstacle(other) is not None:
+        return False
+    one = env.envs[0] if isinstance(env, SyncVectorEnv) else env
+    return [_kind(layer) for layer in _layers(one)] == [_kind(layer) for layer in _layers(other)]
+
+
+def fits(env: Any, states: list[Any]) -> bool:
+    """Whether these states, one for each environment, have as many layers as the environments."""
+    envs = env.envs if isinstance(env, SyncVectorEnv) else [env]
+    return [len(state) for state in states] == [len(_layers(each)) for each in envs]
+
+
+def get_state(env: Any) -> list[Any]:
+    """The state of an environment, or of each of a vector environment's; a copy."""
+    if isinstance(env, SyncVectorEnv):
+        return [get_state(each) for each in env.envs]
+    return [copy.deepcopy(_get(layer)) for layer in _layers(env)]
+
+
+def set_state(env: Any, state: list[Any], generator: np.random.Generator | None = None) -> None:
+    """Put an environment where another of its kind was. With a ``generator`` it has its own luck from there on."""
+    if isinstance(env, SyncVectorEnv):
+        for each, own in zip(env.envs, state, strict=True):
+            set_state(each, own)
+        return  # which of them begin anew in the next step, the world knows
+    for layer, own in zip(_layers(env), state, strict=True):
+        _set(layer, copy.deepcopy(own))
+    if generator is not None:
+        env.unwrapped.np_random = generator
+
+
+def _layers(env: Any) -> list[Any]:
+    """The environment and its wrappers, from the outermost to the first that answers for all below it."""
+    layers = [env]
+    while not _has_methods(layers[-1]) and isinstance(layers[-1], gymnasium.Wrapper):
+        layers.append(layers[-1].env)
+    return layers
+
+
+def _has_methods(layer: Any) -> bool:
+    return callable(getattr(layer, "get_state", None)) and callable(getattr(layer, "set_state", None))
+
+
+def _kind(layer: Any) -> str:
+    return f"{type(layer).__module__}.{type(layer).__qualname__}"
+
+
+def _get(layer: Any) -> Any:
+    if _has_methods(layer):
+        return layer.get_state()
+    state = {name: getattr(layer, name) for name in _ATTRIBUTES[_kind(layer)] if hasattr(layer, name)}
+    return state if isinstance(layer, gymnasium.Wrapper) else {**state, "random": layer.np_random.bit_generator.state}
+
+
+def _set(layer: Any, state: Any) -> None:
+    if _has_methods(layer):
+        layer.set_state(state)
+        return
+    if not isinstance(layer, gymnasium.Wrapper):
+        layer.np_random = generator_at(state.pop("random"))
+    for name, value in state.items():
+        setattr(layer, name, value)
+
+
+def generator_at(state: dict[str, Any]) -> np.random.Generator:
+    """A random generator in the state that another of its kind was in."""
+    kind = getattr(np.random, state["bit_generator"])()
+    kind.state = state
+    return np.random.Generator(kind)

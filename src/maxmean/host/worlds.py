@@ -1,0 +1,128 @@
+"""Worlds: one environment or several side by side, stepped in the same way and begun anew in the same way."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import gymnasium
+import numpy as np
+from gymnasium.vector import AutoresetMode, VectorEnv
+from numpy.typing import NDArray
+
+from .errors import HostError
+from .spaces import Sight, count_actions, sight
+
+
+class Outcome(NamedTuple):
+    """What one step of all environments gave; every array has the environments as its first axis."""
+
+    reached: NDArray[Any]
+    """What was seen where the step led, also where an episode ended there."""
+    rewards: NDArray[np.float32]
+    terminated: NDArray[np.bool_]
+    """The episode has come to its own end: nothing follows. A truncated episode is not terminated."""
+    over: NDArray[np.bool_]
+    """The episode has ended, either way."""
+    seen: NDArray[Any]
+    """What to act on next: as ``reached``, or the first sight of a new episode."""
+    counts: NDArray[np.bool_]
+    """False where the environment did nothing but begin anew, whatever the action was: there is no transition to learn from."""
+
+
+class World:
+    """One environment, as a batch of one."""
+
+    n = 1
+
+    def __init__(self, env: gymnasium.Env) -> None:
+        self.env: Any = env
+        self.sight: Sight = sight(env.observation_space)
+        self.n_actions = count_actions(env.action_space)
+        self.first_action = int(env.action_space.start)  # type: ignore[attr-defined]
+
+    def reset(self, seed: int) -> NDArray[Any]:
+        """Begin all episodes; what is seen: [n, ...]."""
+        seen, _ = self.env.reset(seed=seed)
+        return self._alone(seen)
+
+    def step(self, actions: NDArray[np.integer]) -> Outcome:
+        """Take these actions [n], and begin anew where an episode has ended."""
+        reached, reward, terminated, truncated, _ = self.env.step(int(actions[0]) + self.first_action)
+        reached = self._alone(reached)
+        over = bool(terminated or truncated)
+        seen = self._alone(self.env.reset()[0]) if over else reached
+        return Outcome(
+            reached,
+            np.array([reward], np.float32),
+            np.array([terminated], bool),
+            np.array([over]),
+            seen,
+            np.ones(1, bool),
+        )
+
+    def rests(self, lane: int) -> bool:
+        """Whether this environment stands at the end of an episode, to begin anew in the next step."""
+        return False
+
+    def _alone(self, seen: Any) -> NDArray[Any]:
+        return np.array(self.sight.one(seen))[None]  # a copy: an environment may write into its array again
+
+
+class Worlds(World):
+    """A vector environment, whatever its way of beginning anew."""
+
+    def __init__(self, env: VectorEnv) -> None:
+        self.env = env
+        self.n = int(env.num_envs)
+        self.sight = sight(env.single_observation_space)
+        self.n_actions = count_actions(env.single_action_space)
+        self.first_action = int(env.single_action_space.start)  # type: ignore[attr-defined]
+        self.mode = _mode(env)
+        self.ended = np.zeros(self.n, bool)
+        """Which episodes ended with the last step."""
+
+    def reset(self, seed: int) -> NDArray[Any]:
+        seen, _ = self.env.reset(seed=seed)
+        self.ended[:] = False
+        return np.array(self.sight.many(seen))
+
+    def step(self, actions: NDArray[np.integer]) -> Outcome:
+        raw, rewards, terminated, truncated, info = self.env.step(np.asarray(actions) + self.first_action)
+        seen = np.array(self.sight.many(raw))
+        over = np.asarray(terminated | truncated)
+        reached, counts = seen, np.ones(self.n, bool)
+        if self.mode is AutoresetMode.NEXT_STEP:
+            # What ended in the last step began anew in this one, and did nothing else.
+            counts = ~self.ended
+        elif over.any():
+            if self.mode is AutoresetMode.SAME_STEP:
+                reached = self._finals(seen, over, info)
+            else:
+                raw, _ = self.env.reset(options={"reset_mask": over.copy()})
+                reached, seen = seen, np.array(self.sight.many(raw))
+        self.ended = over
+        return Outcome(reached, np.asarray(rewards, np.float32), np.asarray(terminated), over, seen, counts)
+
+    def rests(self, lane: int) -> bool:
+        return bool(self.mode is AutoresetMode.NEXT_STEP and self.ended[lane])
+
+    def _finals(self, seen: NDArray[Any], over: NDArray[np.bool_], info: dict[str, Any]) -> NDArray[Any]:
+        """What was seen last where an episode ended: it is in ``info``, for ``seen`` is of the new episode already."""
+        if "final_obs" not in info:
+            raise HostError(
+                "this vector environment begins anew in the same step but does not say in info['final_obs'] where it was"
+            )
+        reached = seen.copy()
+        for i in np.flatnonzero(over):
+            reached[i] = self.sight.one(info["final_obs"][i])
+        return reached
+
+
+def world_of(env: gymnasium.Env | VectorEnv) -> World:
+    """The world of an environment or of a vector environment."""
+    return Worlds(env) if isinstance(env, VectorEnv) else World(env)
+
+
+def _mode(env: VectorEnv) -> AutoresetMode:
+    """How a vector environment begins anew; Gymnasium's first vector environments did so in the next step, and did not say it."""
+    return AutoresetMode(env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP))

@@ -65,7 +65,7 @@ class GymnasiumEnv(gymnasium.Env[NDArray[Any], SupportsInt]):
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Go on from where :meth:`get_state` was called, of this environment or of another of its kind."""
-        shapes = jax.eval_shape(lambda key: self.env.reset(key)[0], jax.ShapeDtypeStruct((2,), np.uint32))
+        shapes = jax.eval_shape(lambda key: self.env.reset(key)[0], np.zeros(2, np.uint32))
         leaves = state["state"]
         self.state = None if leaves is None else jax.tree.unflatten(jax.tree.structure(shapes), leaves)
         self._over = state["over"]

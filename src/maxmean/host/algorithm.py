@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import gymnasium
+import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 from gymnasium.vector import VectorEnv
@@ -100,8 +101,7 @@ class Algorithm:
         learner, interval = self.learner, self.settings.test_interval
         goal = self.num_timesteps + int(total_timesteps)
         sinks = open_sinks(self.describe(), out, tensorboard=tensorboard, wandb=wandb)
-        if learner.run is None:
-            learner.begin()
+        learner.begin()
         reporter = make_reporter(Console(stderr=True), not progress_bar, goal, 1, self.num_timesteps)
         with sinks, reporter, interruptible() as stopped:
             while self.num_timesteps < goal:
@@ -125,8 +125,7 @@ class Algorithm:
         Deterministic, heads vote and others act on the smallest of their values; else the agent explores as it does in training.
         """
         learner, world = self.learner, self.learner.world
-        if learner.run is None:
-            learner.begin()
+        learner.begin()
         space = self.env.single_observation_space if isinstance(self.env, VectorEnv) else self.env.observation_space
         many = batched(space, observation)
         seen = np.ascontiguousarray(world.sight.many(observation) if many else world.sight.one(observation)[None])
@@ -146,8 +145,7 @@ class Algorithm:
         player = self.learner.player()
         if player is None:
             raise HostError("the bias is measured in a second environment: give one as eval_env")
-        if self.learner.run is None:
-            self.learner.begin()
+        self.learner.begin()
         if episodes is not None and episodes < 1:
             raise HostError(f"episodes must be at least 1, not {episodes}")
         return player.bias(self.learner.run, self.num_timesteps, self._heads, episodes or self._bias_episodes)[1]
@@ -182,7 +180,6 @@ class Algorithm:
         """Measure, and hand the record on."""
         learner, step = self.learner, self.num_timesteps
         player, run = learner.player(), learner.run
-        assert run is not None
         test_return, sums, how = np.nan, no_bias(self._heads), NONE
         if player is not None:
             test_return = player.test_return(run, step, self.settings.test_episodes)
@@ -202,7 +199,7 @@ class Algorithm:
         batch, members, n_actions = values.shape
         if self.agent.bootstrapped:
             return values[np.arange(batch), self._luck.integers(members, size=batch)].argmax(axis=-1)
-        epsilon = float(self.agent.exploration.epsilon(np.int32(self.num_timesteps)))
+        epsilon = float(self.agent.exploration.epsilon(jnp.int32(self.num_timesteps)))
         random = self._luck.random(batch) < epsilon
         return np.where(random, self._luck.integers(n_actions, size=batch), values.min(axis=1).argmax(axis=-1))
 

@@ -51,8 +51,8 @@ class KEBDQN(Algorithm):
 class AdaTEBDQN(Algorithm):
     """TE-BDQN that turns its alpha towards zero bias.
 
-    After each target copy every head plays ``horizon`` (32) steps in ``eval_env``: with ten heads that is 320 steps there for every
-    ``target_period`` updates of the training. A longer ``target_period`` or a shorter ``horizon`` makes it cheaper.
+    After each target copy every head plays ``horizon`` (32) steps in ``eval_env``: with ten heads that is 320 steps there for
+    every ``target_period`` updates of the training. A longer ``target_period`` or a shorter ``horizon`` makes it cheaper.
     """
 
     make = staticmethod(agents.AdaTEBDQN)

@@ -112,9 +112,11 @@ class Engine:
     @cached_property
     def message(self) -> np.dtype:
         """The same for the host: a NumPy record with :data:`FIELDS`, byte for byte what the layout reads."""
-        parts = [(name, leaf.dtype, leaf.shape) for name, leaf in zip(FIELDS, self.layout.leaves, strict=True)]
-        used = np.dtype(parts)
-        return np.dtype({**_places(used), "itemsize": 4 * self.layout.words})
+        parts: list[Any] = [
+            (name, leaf.dtype, leaf.shape) for name, leaf in zip(FIELDS, self.layout.leaves, strict=True)
+        ]
+        padding = 4 * self.layout.words - np.dtype(parts).itemsize
+        return np.dtype([*parts, ("padding", np.uint8, padding)])
 
     @cached_property
     def create(self) -> Callable[..., Run]:
@@ -233,14 +235,3 @@ class Engine:
 def engine_of(program: Program, n: int, gradient_steps: int) -> Engine:
     """The same engine is compiled once, however many agents of a process use it."""
     return Engine(program, n, gradient_steps)
-
-
-def _places(dtype: np.dtype) -> dict[str, Any]:
-    """A record's fields, as NumPy wants them together with a size."""
-    assert dtype.fields is not None
-    assert dtype.names is not None
-    return {
-        "names": list(dtype.names),
-        "formats": [dtype.fields[name][0] for name in dtype.names],
-        "offsets": [dtype.fields[name][1] for name in dtype.names],
-    }

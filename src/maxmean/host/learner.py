@@ -59,10 +59,11 @@ class Learner:
     choice: Choice
     world: World
     eval_world: World | None
-    run: Run | None = None
-    pending: Any = None
+    started: bool = False
+    run: Run = field(init=False)
+    pending: Any = field(init=False)
     """The next actions, [n], under way on the device."""
-    lanes: Lanes | None = None
+    lanes: Lanes = field(init=False)
     clock: Clock = field(default_factory=Clock)
     kept: deque[tuple[Any, Any]] = field(default_factory=lambda: deque(maxlen=KEPT_STATES))
     """What was seen in states of the environment, and the states."""
@@ -84,7 +85,10 @@ class Learner:
         self.keep_every = max(1, settings.replay_capacity // KEPT_STATES)
 
     def begin(self) -> None:
-        """Put the learner at its beginning."""
+        """Put the learner at its beginning, unless it has begun."""
+        if self.started:
+            return
+        self.started = True
         agent, settings, host = self.choice
         own = self.engine.program.family.choice(agent)
         self.run = self.engine.create(jnp.array([0, host.seed], jnp.uint32), jnp.float32(settings.learning_rate), *own)
@@ -107,8 +111,6 @@ class Learner:
 
     def step(self) -> None:
         """One step of all environments, and what is learned from it."""
-        assert self.run is not None
-        assert self.lanes is not None
         _, settings, host = self.choice
         actions = np.asarray(self.pending)
         after = self.world.step(actions)
@@ -129,7 +131,6 @@ class Learner:
 
     def _tell(self, actions: NDArray[np.integer], after: Outcome) -> NDArray[Any]:
         """The message to the device. It is a new array each time: the device may still be reading the last one."""
-        assert self.lanes is not None
         message = np.empty(self.world.n, self.engine.message)
         message["state"] = self.lanes.seen
         message["action"] = actions
@@ -151,7 +152,6 @@ class Learner:
     def _turn_page(self, after: Outcome) -> None:
         """Sum up the episodes, and keep a state now and then."""
         lanes, clock = self.lanes, self.clock
-        assert lanes is not None
         lanes.seen = after.seen
         lanes.total += after.rewards
         if after.over.any():
@@ -166,7 +166,6 @@ class Learner:
 
     def _copy_target(self) -> None:
         """The target network becomes a copy of the one that learns; then the agent adapts, if it does."""
-        assert self.run is not None
         learner = self.run.learner
         self.run = self.run._replace(learner=learner._replace(target=self.engine.copy(learner.weights)))
         if self.engine.program.family.adaptation is not None:
@@ -183,7 +182,6 @@ class Learner:
 
     def take_tally(self) -> Tally:
         """The sums since the last record, which begin anew."""
-        assert self.run is not None
         tally = jax.tree.map(np.asarray, self.run.tally)._replace(
             episodes=np.int32(self.clock.ended), returns=np.float32(self.clock.returns)
         )

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
@@ -89,7 +90,7 @@ class Player:
         for i, each in enumerate(played):
             length = len(each.values)
             values[:length, i], returns[:length, i], visited[:length, i] = each.values, each.returns, True
-        found = Sums(*map(np.asarray, self.engine.summary(values, returns, visited, heads)))
+        found: Sums = jax.tree.map(np.asarray, self.engine.summary(values, returns, visited, heads))
         bias = Bias(
             float(found.mean),
             float(found.error),
@@ -140,7 +141,7 @@ class Player:
         if not len(self.kept):
             return self._reset(purpose, step, number)
         luck = np.random.default_rng([self.seed, purpose, step, number])
-        seen, state = self.kept[luck.integers(len(self.kept))]
+        seen, state = self.kept[int(luck.integers(len(self.kept)))]
         if not self.ready:  # some environments must have been reset once
             self._reset(purpose, 0, 0)
         states.set_state(self.world.env, state, luck)
@@ -154,6 +155,8 @@ class Player:
 
 def no_bias(heads: int) -> Sums:
     """What stands in the records where the bias is not measured."""
-    nan = np.float32(np.nan)
-    fifths = np.full(QUANTILES, nan)
-    return Sums(nan, nan, np.full(heads, nan), fifths, fifths, np.int32(0))
+    nan: Any = np.nan
+    fifths: Any = np.full(QUANTILES, nan)
+    each: Any = np.full(heads, nan)
+    none: Any = 0
+    return Sums(nan, nan, each, fifths, fifths, none)

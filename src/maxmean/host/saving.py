@@ -58,10 +58,7 @@ def save(algorithm: Algorithm, path: str | Path) -> Path:
     from safetensors.numpy import save as serialise
 
     learner = algorithm.learner
-    if learner.run is None:
-        learner.begin()
-    assert learner.run is not None
-    assert learner.lanes is not None
+    learner.begin()
     clock, lanes, world = learner.clock, learner.lanes, learner.world
     arrays = {f"run.{name}": np.asarray(leaf) for name, leaf in named_leaves(learner.run)}
     filled = min(clock.stored, algorithm.settings.replay_capacity)
@@ -102,8 +99,6 @@ def load(cls: type[A], path: str | Path, env: Any, settings: dict[str, Any]) -> 
         raise HostError(f"{path} was trained in another kind of environment: {_difference(known, here)}")
     learner = algorithm.learner
     learner.begin()
-    assert learner.run is not None
-    assert learner.lanes is not None
     replay = np.zeros(learner.run.replay.shape, np.uint32)
     replay[: len(arrays["run.replay"])] = arrays["run.replay"]
     arrays["run.replay"] = replay

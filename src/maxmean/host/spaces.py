@@ -65,7 +65,8 @@ def sight(space: spaces.Space) -> Sight:
 
 def batched(space: spaces.Space, observation: Any) -> bool:
     """Whether an observation of ``space`` is many of them; an error if it is neither."""
-    part, seen = space, observation
+    part: Any = space
+    seen = observation
     while isinstance(part, spaces.Dict | spaces.Tuple):  # the first part tells it of all
         name = next(iter(part)) if isinstance(part, spaces.Dict) else 0
         try:
@@ -116,7 +117,8 @@ def _picture(shape: tuple[int, ...], dtype: np.dtype, see: Callable[[Any], NDArr
     if min(shape[:2]) < LEAST_PICTURE:
         size = f"{shape[0]} x {shape[1]}"
         raise HostError(
-            f"pictures of {size} pixels do not fit: 3 x 3 is the smallest; gymnasium.wrappers.FlattenObservation makes vectors of them"
+            f"pictures of {size} pixels do not fit, 3 x 3 is the smallest; "
+            "gymnasium.wrappers.FlattenObservation makes vectors of them"
         )
     return _alike(shape, dtype, see)
 

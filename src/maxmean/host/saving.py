@@ -62,7 +62,7 @@ def save(algorithm: Algorithm, path: str | Path) -> Path:
     clock, lanes, world = learner.clock, learner.lanes, learner.world
     arrays = {f"run.{name}": np.asarray(leaf) for name, leaf in named_leaves(learner.run)}
     filled = min(clock.stored, algorithm.settings.replay_capacity)
-    arrays["run.replay"] = np.ascontiguousarray(arrays["run.replay"][:filled])
+    arrays["run.replay"] = arrays["run.replay"][:filled]
     arrays |= {f"lanes.{field.name}": np.asarray(getattr(lanes, field.name)) for field in dataclasses.fields(lanes)}
     arrays["pending"] = np.asarray(learner.pending)
     if isinstance(world, Worlds):
@@ -78,7 +78,6 @@ def save(algorithm: Algorithm, path: str | Path) -> Path:
         "kept": plain.pack(list(learner.kept)),
     }
     text = json.dumps(about)
-    arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     path = with_suffix(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, serialise(arrays, {"maxmean": text, "sha256": _checksum(text, arrays)}))
@@ -163,7 +162,7 @@ def _checksum(text: str, arrays: dict[str, np.ndarray]) -> str:
     digest = hashlib.sha256(text.encode())
     for name in sorted(arrays):
         digest.update(name.encode())
-        digest.update(np.ascontiguousarray(arrays[name]).tobytes())
+        digest.update(arrays[name].tobytes())
     return digest.hexdigest()
 
 

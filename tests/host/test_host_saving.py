@@ -1,0 +1,145 @@
+"""Save, stop, load, go on."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import jax
+import numpy as np
+import pandas as pd
+import pytest
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+
+from host_toys import Counter, Walk, small
+from maxmean import DQN, KEBDQN, AdaTEBDQN, envs, mev
+from maxmean.deep import EpsilonGreedy
+from maxmean.deep.networks import Perceptron
+from maxmean.host import Algorithm, HostError
+
+
+def same(first: Algorithm, second: Algorithm) -> None:
+    """Weights, optimiser, replay, counters, pending actions and records are the same, bit for bit."""
+    a, b = first.learner, second.learner
+    for x, y in zip(jax.tree.leaves((a.run, a.pending)), jax.tree.leaves((b.run, b.pending)), strict=True):
+        assert np.asarray(x).tobytes() == np.asarray(y).tobytes()
+    assert a.clock == b.clock
+    pd.testing.assert_frame_equal(first.table, second.table)
+    pd.testing.assert_frame_equal(first.records.frame("heads"), second.records.frame("heads"))
+
+
+def walks(mode: AutoresetMode) -> Any:
+    return SyncVectorEnv([lambda i=i: Walk(first=i) for i in range(2)], autoreset_mode=mode)
+
+
+def breakout() -> Any:
+    return envs.to_gymnasium(envs.make("minatar/breakout"))
+
+
+WORLDS = {
+    "walk": Walk,
+    "cartpole": lambda: gymnasium.make("CartPole-v1"),
+    "next-step": lambda: walks(AutoresetMode.NEXT_STEP),
+    "same-step": lambda: walks(AutoresetMode.SAME_STEP),
+    "breakout": breakout,
+}
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_what_was_saved_and_loaded_goes_on_as_if_never_stopped(world: str, tmp_path: Path) -> None:
+    make = WORLDS[world]
+    single = Walk if world in ("next-step", "same-step") else make
+    kind: type[Algorithm] = DQN if world == "breakout" else AdaTEBDQN
+    own = {} if kind is DQN else {"k": 2, "horizon": 3, "mask": 0.7}
+    settings = small(measure_bias=True, bias_episodes=2, bias_episodes_per_head=1, test_episodes=1, **own)
+    whole = kind(make(), eval_env=single(), **settings)
+    saved: list[Path] = []
+
+    def save(row: dict[str, Any]) -> None:
+        if row["step"] >= 50 and not saved:
+            saved.append(whole.save(tmp_path / "half"))
+
+    whole.learn(130, callback=save)
+    loaded = kind.load(saved[0], make(), eval_env=single())
+    loaded.learn(130 - loaded.num_timesteps)
+    same(whole, loaded)
+
+
+def test_where_the_environment_cannot_be_restored_it_says_so_and_the_rest_is_there(tmp_path: Path) -> None:
+    agent = DQN(Counter(), eval_env=Counter(), **small()).learn(60)
+    agent.save(tmp_path / "agent")
+    with pytest.warns(UserWarning, match="everything is restored but the environment's state.*get_state"):
+        loaded = DQN.load(tmp_path / "agent", Counter(), eval_env=Counter())
+    assert loaded.num_timesteps == 60
+    np.testing.assert_array_equal(loaded.learner.run.replay, agent.learner.run.replay)
+    loaded.learn(30)
+    pd.testing.assert_frame_equal(loaded.table.head(len(agent.table)), agent.table)
+
+
+def test_settings_come_back_as_they_were(tmp_path: Path) -> None:
+    agent = KEBDQN(
+        Walk(), eval_env=Walk(), kernel=mev.Beta(2.0, 0.5), k=2, network=Perceptron((4, 3)), seed=7, **small()
+    )
+    loaded = KEBDQN.load(agent.save(tmp_path / "agent"), Walk(), eval_env=Walk())
+    assert loaded.choice == agent.choice
+    dqn = DQN(Walk(), exploration=EpsilonGreedy(0.5, 0.1, 10), eval_env=Walk(), **small())
+    assert DQN.load(dqn.save(tmp_path / "dqn"), Walk(), eval_env=Walk()).choice == dqn.choice
+
+
+@pytest.mark.parametrize("damage", ["byte", "half", "other", "nothing"])
+def test_a_damaged_file_is_refused(damage: str, tmp_path: Path) -> None:
+    path = DQN(Walk(), eval_env=Walk(), **small()).save(tmp_path / "agent")
+    content = bytearray(path.read_bytes())
+    content[-100] ^= 1
+    if damage == "byte":
+        path.write_bytes(content)
+    elif damage == "half":
+        path.write_bytes(content[: len(content) // 2])
+    elif damage == "other":
+        path.write_bytes(b"hello")
+    else:
+        path.unlink()
+    with pytest.raises(HostError, match=r"agent\.safetensors"):
+        DQN.load(path, Walk(), eval_env=Walk())
+
+
+def test_another_agents_file_or_another_world_is_refused(tmp_path: Path) -> None:
+    path = DQN(Walk(), eval_env=Walk(), **small()).save(tmp_path / "agent")
+    with pytest.raises(HostError, match=r"holds a DQN, not a KEBDQN: load it with maxmean\.DQN\.load"):
+        KEBDQN.load(path, Walk())
+    with pytest.raises(HostError, match=r"shape is \[2\] there and \[4\] here"):
+        DQN.load(path, "CartPole-v1")
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+sys.path[:0] = sys.argv[1:3]
+from test_host_saving import run
+run(Path(sys.argv[3]))
+"""
+
+
+def run(path: Path) -> DQN:
+    """A training that saves itself at each record, and goes on from what it finds."""
+    agent = DQN.load(path, Walk(), eval_env=Walk()) if path.exists() else DQN(Walk(), eval_env=Walk(), **small())
+    return agent.learn(2_000 - agent.num_timesteps, callback=lambda row: agent.save(path) and None)
+
+
+def test_a_killed_training_ends_the_same(tmp_path: Path) -> None:
+    here = Path(__file__).parent
+    command = [sys.executable, "-c", SCRIPT, str(here), str(here.parent), str(tmp_path / "killed.safetensors")]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, env=os.environ.copy())
+    deadline = time.monotonic() + 120
+    while not (tmp_path / "killed.safetensors").exists() and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.005)
+    process.send_signal(signal.SIGKILL)
+    _, said = process.communicate()
+    assert (tmp_path / "killed.safetensors").exists(), said.decode()
+    same(run(tmp_path / "whole.safetensors"), run(tmp_path / "killed.safetensors"))

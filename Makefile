@@ -43,6 +43,7 @@ benchmark: $(VENV)/full  ## speed, as ratios against peers measured in the same 
 	$(BIN)/python benchmarks/tabular.py
 	$(BIN)/python benchmarks/envs.py
 	$(BIN)/python benchmarks/deep.py
+	$(BIN)/python benchmarks/host.py
 
 results: $(VENV)/full  ## compute the shipped results anew, at the paper's scale, and the verdicts in the documentation
 	rm -rf out/paper

@@ -68,9 +68,7 @@ def test_what_only_began_anew_does_not_count(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_full_replay_drops_the_oldest_and_keeps_whole_transitions() -> None:
     """Also where an environment that only began anew is the last of its message."""
-    env = SyncVectorEnv(
-        [lambda i=i: Counter(first=i) for i in range(2)], autoreset_mode=AutoresetMode.NEXT_STEP
-    )
+    env = SyncVectorEnv([lambda i=i: Counter(first=i) for i in range(2)], autoreset_mode=AutoresetMode.NEXT_STEP)
     agent = DQN(env, eval_env=Counter(), **small(replay_capacity=37)).learn(150)
     rows = np.asarray(agent.learner.run.replay)
     check_counter(jax.vmap(agent.learner.engine.program.layout.unpack)(rows))
@@ -78,9 +76,7 @@ def test_a_full_replay_drops_the_oldest_and_keeps_whole_transitions() -> None:
 
 def test_a_reused_array_does_no_harm() -> None:
     """An environment that writes every observation into the same array is learned from as one that does not."""
-    agents = [
-        DQN(env, eval_env=Counter(), **small()).learn(60) for env in (Counter(), Counter(reuse=True))
-    ]
+    agents = [DQN(env, eval_env=Counter(), **small()).learn(60) for env in (Counter(), Counter(reuse=True))]
     first, second = (np.asarray(agent.learner.run.replay) for agent in agents)
     np.testing.assert_array_equal(first, second)
 

@@ -212,11 +212,16 @@ def parse_agent(text: str, **common: Any) -> Agent:
     >>> parse_agent("te-bdqn:0.2").label, parse_agent("maxmin-dqn:3").members, parse_agent("ke-bdqn:beta:2,0.5").rule
     ('te-bdqn(0.2)', 3, KernelBased(kernel=Beta(a=2.0, b=0.5), covariance=False))
     """
+    name, arguments = parse_arguments(text, **common)
+    return AGENTS[name](**arguments)
+
+
+def parse_arguments(text: str, **common: Any) -> tuple[str, dict[str, Any]]:
+    """The name in such a text, and what its agent is made with."""
     name, _, value = text.strip().lower().partition(":")
     if name not in AGENTS:
         raise AgentError(unknown("unknown agent", name, AGENTS))
-    make = AGENTS[name]
-    takes = list(inspect.signature(make).parameters)
+    takes = list(inspect.signature(AGENTS[name]).parameters)
     arguments = {key: each for key, each in common.items() if key in takes and each is not None}
     if value:
         if takes[0] == "kernel":
@@ -225,7 +230,7 @@ def parse_agent(text: str, **common: Any) -> Agent:
             raise AgentError(f"agent {name!r} takes no number, but has {value!r} after the colon")
         else:
             arguments[takes[0]] = _number(name, value, whole=takes[0] in ("n", "k"))
-    return make(**arguments)
+    return name, arguments
 
 
 def _number(name: str, value: str, *, whole: bool) -> float:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
-
-if TYPE_CHECKING:
-    from .agents import Agent
 
 
 def register(app: typer.Typer) -> None:
@@ -18,6 +15,9 @@ def register(app: typer.Typer) -> None:
     app.command()(watch)
 
 
+ON_DEVICE = ("minatar/", "gymnax/")
+"""What the names begin with that :func:`maxmean.envs.make` knows; all others are Gymnasium's."""
+
 _AGENTS = (
     "dqn, ddqn, scdqn:BETA, maxmin-dqn:N, bdqn:HEADS, te-bdqn:ALPHA, ke-bdqn:KERNEL, ada-te-bdqn:STEP, ada-ke-bdqn:STEP. "
     "May be given more than once."
@@ -25,7 +25,7 @@ _AGENTS = (
 
 
 def train(
-    env: Annotated[str, typer.Option("--env", metavar="NAME", help="The environment, such as minatar/breakout.")],
+    env: Annotated[str, typer.Option("--env", metavar="NAME", help="Such as minatar/breakout or CartPole-v1.")],
     agent: Annotated[list[str], typer.Option("--agent", metavar="NAME[:NUMBER]", help=_AGENTS)],
     out: Annotated[str, typer.Option("--out", metavar="DIR", help="Where records, checkpoints and policies are kept.")],
     steps: Annotated[int, typer.Option(help="Steps of each run.")] = 5_000_000,
@@ -49,68 +49,107 @@ def train(
     step_limit: Annotated[
         int | None, typer.Option(show_default="its own", help="Steps after which an episode is cut.")
     ] = None,
-    optimizer: Annotated[str, typer.Option(help="adam or rmsprop.")] = "adam",
-    loss: Annotated[str, typer.Option(help="mse or huber.")] = "mse",
-    batch_size: Annotated[int, typer.Option(help="Transitions of an update.")] = 32,
-    discount: Annotated[float, typer.Option(help="The discount factor.")] = 0.99,
-    replay_capacity: Annotated[int, typer.Option(help="Transitions that are kept.")] = 100_000,
-    warmup: Annotated[int, typer.Option(help="Random steps before learning begins.")] = 5_000,
-    target_period: Annotated[int, typer.Option(help="Updates between two target copies.")] = 1_000,
-    hidden: Annotated[int, typer.Option(help="Units of each member's hidden layer.")] = 128,
-    test_interval: Annotated[int, typer.Option(help="Steps between two tests and records.")] = 10_000,
-    test_episodes: Annotated[int, typer.Option(help="Episodes of a test.")] = 10,
+    optimizer: Annotated[str | None, typer.Option(show_default="adam", help="adam or rmsprop.")] = None,
+    loss: Annotated[str | None, typer.Option(show_default="mse", help="mse or huber.")] = None,
+    batch_size: Annotated[int | None, typer.Option(show_default="32", help="Transitions of an update.")] = None,
+    discount: Annotated[float | None, typer.Option(show_default="0.99", help="The discount factor.")] = None,
+    replay_capacity: Annotated[
+        int | None, typer.Option(show_default="100000", help="Transitions that are kept.")
+    ] = None,
+    warmup: Annotated[int | None, typer.Option(show_default="5000", help="Random steps before learning.")] = None,
+    target_period: Annotated[
+        int | None, typer.Option(show_default="1000", help="Updates between two target copies.")
+    ] = None,
+    hidden: Annotated[int | None, typer.Option(show_default="128", help="Units of a member's hidden layer.")] = None,
+    test_interval: Annotated[
+        int | None, typer.Option(show_default="10000", help="Steps between two tests and records.")
+    ] = None,
+    test_episodes: Annotated[int | None, typer.Option(show_default="10", help="Episodes of a test.")] = None,
     checkpoint_interval: Annotated[int, typer.Option(help="Steps between two checkpoints.")] = 50_000,
     workers: Annotated[int | None, typer.Option(show_default="all cores", help="Runs at once, on a CPU.")] = None,
+    tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Gymnasium: records to TensorBoard too.")] = False,
+    wandb: Annotated[bool, typer.Option("--wandb", help="Gymnasium: records to Weights & Biases too.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary.")] = False,
 ) -> None:
     """Train agents. Stop it any time: the same command goes on where it was.
 
-    Writes records.parquet (return, bias and more at every test), and at the end the best policy of each agent.
-    """
+    minatar/... and gymnax/... run on the device, all runs at once; every other name is an id of Gymnasium, stepped on the host, one run after the other, with defaults that suit it. Writes records.parquet (return, bias and more at every test).
+    """  # noqa: E501  (a line break here is one in the help)
     _need_jax()
+    common = {"k": heads, "mask": mask, "horizon": horizon, "per_head": per_head, "covariance": covariance}
+    chosen = [(text, {**common, **({"alpha": alpha} if text.startswith("ada-te") else {})}) for text in agent]
+    given = {
+        "optimizer": optimizer,
+        "loss": loss,
+        "batch_size": batch_size,
+        "discount": discount,
+        "replay_capacity": replay_capacity,
+        "warmup": warmup,
+        "target_period": target_period,
+        "hidden": hidden,
+        "test_interval": test_interval,
+        "test_episodes": test_episodes,
+    }
+    given = {name: value for name, value in given.items() if value is not None}
+    options: dict[str, Any] = {"sticky": sticky, "step_limit": step_limit}
+    options |= {"ramping": False} if no_ramping else {}
+    options |= {"minimal_actions": True} if minimal_actions else {}
+    options = {name: value for name, value in options.items() if value is not None}
+    if env.startswith(ON_DEVICE):
+        if tensorboard or wandb:
+            raise _refusal(f"--tensorboard and --wandb are for Gymnasium's environments, not for {env}")
+        records, finished = _on_device(
+            env, chosen, steps, seeds, learning_rate, given, options, out, checkpoint_interval, workers, quiet
+        )
+        see = f" See it play: maxmean watch {out} --gif play.gif"
+    else:
+        from ..host.commands import train as train_on_host
+
+        if options:
+            raise _refusal(f"{', '.join(options)} can be set for minatar's games, not for {env}")
+        records, finished = train_on_host(
+            env, chosen, steps, seeds, learning_rate, given, Path(out), checkpoint_interval, tensorboard, wandb, quiet
+        )
+        see = ""
+    if not finished:
+        raise typer.Exit(130)
+    if not quiet:
+        _summarise(records)
+        typer.echo(f"Records: {Path(out) / 'records.parquet'}.{see}")
+
+
+def _on_device(
+    env: str,
+    chosen: list[tuple[str, dict[str, Any]]],
+    steps: int,
+    seeds: int,
+    learning_rate: list[float] | None,
+    given: dict[str, Any],
+    options: dict[str, Any],
+    out: str,
+    checkpoint_interval: int,
+    workers: int | None,
+    quiet: bool,
+) -> tuple[Any, bool]:
+    """Train where environment and agent are one program; the records, and whether all steps were taken."""
     from .. import envs
     from .agents import parse_agent
     from .settings import Settings
     from .training import train as run
 
-    options: dict[str, Any] = {"sticky": sticky, "step_limit": step_limit}
-    options |= {"ramping": False} if no_ramping else {}
-    options |= {"minimal_actions": True} if minimal_actions else {}
-    world = envs.make(env, **{name: value for name, value in options.items() if value is not None})
-    common = {"k": heads, "mask": mask, "horizon": horizon, "per_head": per_head, "covariance": covariance}
-    agents: list[Agent] = []
-    for text in agent:
-        adaptive = text.startswith("ada-te")
-        agents.append(parse_agent(text, **common, **({"alpha": alpha} if adaptive else {})))
-    settings = Settings(
-        optimizer=optimizer,
-        loss=loss,
-        batch_size=batch_size,
-        discount=discount,
-        replay_capacity=replay_capacity,
-        warmup=warmup,
-        target_period=target_period,
-        hidden=hidden,
-        test_interval=test_interval,
-        test_episodes=test_episodes,
-    )
     found = run(
-        world,
-        agents,
+        envs.make(env, **options),
+        [parse_agent(text, **arguments) for text, arguments in chosen],
         steps=steps,
         seeds=seeds,
         learning_rates=learning_rate or None,
-        settings=settings,
+        settings=Settings(**given),
         out=out,
         checkpoint_interval=checkpoint_interval,
         workers=workers,
         quiet=quiet,
     )
-    if not found.finished:
-        raise typer.Exit(130)
-    if not quiet:
-        _summarise(found.records)
-        typer.echo(f"Records: {Path(out) / 'records.parquet'}. See it play: maxmean watch {out} --gif play.gif")
+    return found.records, found.finished
 
 
 def watch(
@@ -148,13 +187,17 @@ def watch(
         typer.echo(f"{name}: {len(pictures)} frames, return {total:g}, in {gif}.")
 
 
-def _need_jax() -> None:
-    """Say in one sentence what is missing, if something is."""
+def _refusal(sentence: str) -> ValueError:
     from ..mev.data import DataError
 
+    return DataError(sentence)
+
+
+def _need_jax() -> None:
+    """Say in one sentence what is missing, if something is."""
     missing = [name for name in ("jax", "optax", "orbax", "safetensors") if find_spec(name) is None]
     if missing:
-        raise DataError(f"this needs {', '.join(missing)}: pip install 'maxmean[deep]'")
+        raise _refusal(f"this needs {', '.join(missing)}: pip install 'maxmean[deep]'")
 
 
 def _summarise(records: Any) -> None:

@@ -30,12 +30,10 @@ PRESETS = {
     "vector": Preset(
         Settings(
             learning_rate=1e-3,
-            loss="huber",
             batch_size=64,
-            replay_capacity=50_000,
+            replay_capacity=10_000,
             warmup=1_000,
-            target_period=250,
-            hidden=64,
+            target_period=100,
             bias_episodes_per_head=2,
         ),
         EpsilonGreedy(1.0, 0.05, 5_000),

@@ -11,7 +11,7 @@ from gymnasium import spaces
 from gymnasium.vector.utils import batch_space, iterate
 from numpy.typing import NDArray
 
-from ..deep.networks import Nature, Perceptron, Trunk, fitting_trunk
+from ..deep.networks import Nature, Trunk, fitting_trunk
 from .errors import HostError
 
 MAX_ACTIONS = 256
@@ -33,8 +33,8 @@ class Sight:
 
     @property
     def trunk(self) -> Trunk:
-        """The network's trunk for it: a convolution for small pictures, Nature's for frames, 64 units for all else."""
-        return fitting_trunk(self.shape) if len(self.shape) == 3 else Perceptron((64,))
+        """The network's trunk for it: a convolution for small pictures, Nature's for frames, 128 units for all else."""
+        return fitting_trunk(self.shape)
 
     @property
     def kind(self) -> str:

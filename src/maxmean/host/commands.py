@@ -1,0 +1,107 @@
+"""``maxmean train`` in Gymnasium's environments: one run after the other, each going on where it was stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+from rich.console import Console
+
+from ..deep.agents import parse_arguments
+from ..deep.checkpoint import claim
+from ..whole import as_parquet, write_whole
+from . import need_gymnasium
+
+
+class Job(NamedTuple):
+    """One run."""
+
+    name: str
+    algorithm: str
+    settings: dict[str, Any]
+
+
+def train(
+    env: str,
+    agents: Sequence[tuple[str, dict[str, Any]]],
+    steps: int,
+    seeds: int,
+    learning_rates: Sequence[float] | None,
+    given: dict[str, Any],
+    out: Path,
+    checkpoint_interval: int,
+    tensorboard: bool,
+    wandb: bool,
+    quiet: bool,
+) -> tuple[pd.DataFrame, bool]:
+    """Train every agent with every learning rate and every seed; the records of all, and whether all steps were taken."""
+    need_gymnasium()
+    from .algorithms import ALGORITHMS
+    from .errors import HostError
+    from .making import make_env
+
+    if steps < 1:
+        raise HostError(f"steps must be at least 1, not {steps}")
+    if seeds < 1:
+        raise HostError(f"seeds must be at least 1, not {seeds}")
+    jobs = _jobs(agents, seeds, learning_rates, given)
+    first = [ALGORITHMS[job.algorithm](make_env(env), **job.settings) for job in jobs if job.settings["seed"] == 0]
+    claim(out, {"environment": env, "trainings": [agent.describe() for agent in first], "seeds": seeds})
+    console = Console(stderr=True, quiet=quiet)
+    for job in jobs:
+        folder, kind = out / "runs" / job.name, ALGORITHMS[job.algorithm]
+        kept = folder / "training.safetensors"
+        agent = kind.load(kept, make_env(env)) if kept.exists() else kind(make_env(env), **job.settings)
+        left = steps - agent.num_timesteps
+        if left <= 0:
+            continue
+        begun = f", going on from step {agent.num_timesteps:,}" if agent.num_timesteps else ""
+        console.print(f"{job.name}{begun}", markup=False, highlight=False)
+        saved = agent.num_timesteps
+
+        def keep(row: dict[str, Any], agent: Any = agent, kept: Path = kept) -> None:
+            nonlocal saved
+            _gather(out, jobs)
+            if row["step"] - saved >= checkpoint_interval or row["step"] >= steps:
+                agent.save(kept)
+                saved = row["step"]
+
+        try:
+            agent.learn(left, progress_bar=not quiet, callback=keep, out=folder, tensorboard=tensorboard, wandb=wandb)
+        except KeyboardInterrupt:
+            agent.save(kept)
+            console.print("Stopped. What is done is kept; the same command goes on from there.")
+            return _gather(out, jobs), False
+    return _gather(out, jobs), True
+
+
+def _jobs(
+    agents: Sequence[tuple[str, dict[str, Any]]],
+    seeds: int,
+    learning_rates: Sequence[float] | None,
+    given: dict[str, Any],
+) -> list[Job]:
+    jobs = []
+    for text, common in agents:
+        name, own = parse_arguments(text, **common)
+        own = {key: value for key, value in own.items() if value is not False}
+        for rate in learning_rates or (None,):
+            settings = {**given, **own, **({} if rate is None else {"learning_rate": rate})}
+            label = "-".join([text.replace(":", "-").replace(",", "-"), *([] if rate is None else [f"{rate:g}"])])
+            jobs += [Job(f"{label}-seed{seed}", name, {**settings, "seed": seed}) for seed in range(seeds)]
+    return jobs
+
+
+def _gather(out: Path, jobs: Sequence[Job]) -> pd.DataFrame:
+    """All runs' records in one table."""
+    paths = [out / "runs" / job.name / "records.parquet" for job in jobs]
+    tables = [pd.read_parquet(path) for path in paths if path.exists()]
+    if not tables:
+        return pd.DataFrame()
+    whole = pd.concat(tables, ignore_index=True).sort_values(
+        ["step", "variant", "learning_rate", "seed"], ignore_index=True, kind="stable"
+    )
+    write_whole(out / "records.parquet", as_parquet(whole))
+    return whole

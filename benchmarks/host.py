@@ -4,7 +4,7 @@
 
 names an interpreter that has stable-baselines3, torch, minatar and our own dependencies; without it, or without one of them, the
 peer is left out. Both learn in the same environments, CartPole-v1 and the package minatar's Breakout, with one update a step and
-the same network: batch 32, Adam, a replay of 50,000; on CartPole two layers of 64 units, on Breakout one convolution of 16 filters
+the same network: batch 32, Adam, a replay of 50,000; on CartPole two layers of 64 units, on Breakout a convolution of 16 filters
 and 128 units. Everything is included: environment, replay, acting, update. Each is measured in turn, several times, in a process
 of its own on one core, and the best counts.
 """

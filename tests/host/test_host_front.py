@@ -1,0 +1,200 @@
+"""The front door as its users meet it: settings and their mistakes, predict, records, callbacks, sinks, the command line."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pandas as pd
+import pytest
+
+import maxmean
+from host_toys import Counter, Walk, small
+from maxmean import BDQN, DDQN, DQN, KEBDQN, SCDQN, TEBDQN, AdaTEBDQN, MaxMinDQN, mev
+from maxmean.deep.records import RECORD_COLUMNS
+from maxmean.host import Algorithm, HostError
+from maxmean.host import sinks as sinks_module
+
+EIGHT: list[tuple[type[Algorithm], dict[str, Any]]] = [
+    (DQN, {}),
+    (DDQN, {}),
+    (SCDQN, {"beta": 2.0}),
+    (MaxMinDQN, {"n": 2}),
+    (BDQN, {"k": 2}),
+    (TEBDQN, {"k": 2, "alpha": 0.2}),
+    (KEBDQN, {"k": 2, "kernel": mev.Epanechnikov()}),
+    (AdaTEBDQN, {"k": 2, "horizon": 2}),
+]
+
+
+@pytest.mark.parametrize(("kind", "own"), EIGHT, ids=lambda value: getattr(value, "__name__", ""))
+def test_each_of_the_eight_learns_and_predicts(kind: type[Algorithm], own: dict[str, Any]) -> None:
+    agent = kind(Counter(), eval_env=Counter(), **own, **small()).learn(50)
+    action, state = agent.predict(np.zeros(2, np.float32))
+    assert (np.shape(action), state) == ((), None)
+    assert agent.env.action_space.contains(action)
+    many, _ = agent.predict(np.zeros((5, 2), np.float32), deterministic=False)
+    assert many.shape == (5,)
+    assert np.isfinite(agent.table["loss"]).all()
+
+
+def test_predicting_explores_only_when_asked_to() -> None:
+    agent = DQN(Counter(), eval_env=Counter(), **small())
+    seen = np.ones((200, 2), np.float32)
+    assert len(set(agent.predict(seen)[0].tolist())) == 1
+    assert len(set(agent.predict(seen, deterministic=False)[0].tolist())) == 2
+
+
+def test_the_same_seed_gives_the_same_and_another_does_not() -> None:
+    replays = [
+        np.asarray(DQN(Walk(), eval_env=Walk(), seed=seed, **small()).learn(60).learner.run.replay)
+        for seed in (3, 3, 4)
+    ]
+    np.testing.assert_array_equal(replays[0], replays[1])
+    assert (replays[0] != replays[2]).any()
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"learning_rat": 1}, "DQN has no setting 'learning_rat'; did you mean 'learning_rate'"),
+        ({"alpha": 0.1}, "DQN has no setting 'alpha'"),
+        ({"batch_size": 1.5}, "batch_size must be a whole number, not 1.5"),
+        ({"batch_size": 0}, "batch_size must be at least 1, not 0"),
+        ({"learning_rate": "fast"}, "learning_rate must be a number, not 'fast'"),
+        ({"seed": -1}, "seed must be from 0"),
+        ({"network": "cnn"}, r"network must be a maxmean\.deep\.networks\.Trunk"),
+        ({"exploration": 0.1}, r"exploration must be a maxmean\.deep\.EpsilonGreedy"),
+        ({"train_every": 0}, "train_every must be at least 1"),
+        ({"measure_bias": 1}, "measure_bias must be True or False"),
+        ({"eval_env": "Acrobot-v1"}, "eval_env has other observations or actions than env"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_a_setting_that_does_not_fit_gets_one_sentence(settings: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence) as error:
+        DQN("CartPole-v1", **settings)
+    assert "\n" not in str(error.value)
+
+
+def test_an_environment_that_is_none_gets_one_sentence() -> None:
+    with pytest.raises(HostError, match="Gymnasium has no environment 'CartPol-v1'; did you mean 'CartPole-v1'"):
+        DQN("CartPol-v1")
+    with pytest.raises(HostError, match="must be a Gymnasium environment, its id, or a vector environment, not int"):
+        DQN(3)
+    with pytest.raises(HostError, match="actions of Box do not fit"):
+        DQN("MountainCarContinuous-v0")
+    with pytest.raises(HostError, match="total_timesteps must be a whole number"):
+        DQN("CartPole-v1").learn(0)
+
+
+def test_atari_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("maxmean.host.making.find_spec", lambda name: None)
+    with pytest.raises(HostError, match="ALE/Pong-v5 needs the package ale-py, which is not installed"):
+        DQN("ALE/Pong-v5")
+
+
+def test_without_a_second_environment_there_is_no_test_and_an_adaptive_agent_says_so() -> None:
+    agent = DQN(Counter(), **small()).learn(60)
+    assert agent.table["test_return"].isna().all()
+    with pytest.raises(HostError, match="give one as eval_env"):
+        agent.bias()
+    with pytest.raises(HostError, match="AdaTEBDQN adapts by playing in a second environment: give it one as eval_env"):
+        AdaTEBDQN(Counter(), k=2, **small())
+
+
+def test_records_are_written_and_handed_over_and_a_callback_stops(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = []
+
+    def stop(row: dict[str, Any]) -> bool:
+        rows.append(row)
+        return row["step"] < 100
+
+    agent = KEBDQN(Walk(), eval_env=Walk(), k=2, **small(measure_bias=True, bias_episodes_per_head=2))
+    agent.learn(500, callback=stop, out=tmp_path / "run")
+    assert [row["step"] for row in rows] == [50, 100]
+    assert agent.num_timesteps == 100
+    written = pd.read_parquet(tmp_path / "run" / "records.parquet")
+    assert list(written.columns) == list(RECORD_COLUMNS)
+    assert written["bias"].tolist() == [row["bias"] for row in rows]
+    assert {row["bias_from"] for row in rows} == {"stored states"}
+    heads = pd.read_parquet(tmp_path / "run" / "heads.parquet")
+    assert heads.groupby("step")["bias"].mean().tolist() == pytest.approx(written["bias"].tolist(), rel=1e-5)
+    assert json.loads((tmp_path / "run" / "plan.json").read_text())["algorithm"] == "KEBDQN"
+
+
+class Writer:
+    """A SummaryWriter that remembers."""
+
+    found: list[tuple[str, float, int]] = []  # noqa: RUF012
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+
+    def add_scalar(self, name: str, value: float, step: int) -> None:
+        self.found.append((name, value, step))
+
+    def flush(self) -> None: ...
+    def close(self) -> None: ...
+
+
+def test_tensorboard_gets_the_finite_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sinks_module, "_summary_writer", lambda: Writer)
+    agent = DQN(Counter(), eval_env=Counter(), **small()).learn(50, out=tmp_path, tensorboard=True)
+    names = {name for name, _, step in Writer.found if step == 50}
+    assert {"test_return", "loss", "epsilon"} <= names
+    assert "bias" not in names  # it was not measured
+    with pytest.raises(HostError, match="give one as out"):
+        agent.learn(1, tensorboard=True)
+
+
+@pytest.mark.parametrize("library", ["tensorboard", "wandb"])
+def test_a_missing_library_is_named(library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("tensorboardX", "torch.utils.tensorboard", "wandb"):
+        monkeypatch.setitem(sys.modules, name, None)
+    agent = DQN(Counter(), eval_env=Counter(), **small())
+    with pytest.raises(HostError, match=rf"needs the package {library}.*pip install 'maxmean\[{library}\]'"):
+        agent.learn(1, out=tmp_path, **{library: True})
+
+
+def test_importing_maxmean_imports_none_of_it() -> None:
+    code = "import sys, maxmean; dir(maxmean); print(sorted({'jax', 'gymnasium', 'pandas'} & set(sys.modules)))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
+    assert maxmean.KEBDQN is KEBDQN
+
+
+def test_the_command_line_trains_stops_and_goes_on(tmp_path: Path) -> None:
+    from typer.testing import CliRunner
+
+    from maxmean.cli import app
+
+    def train(steps: int, **more: str) -> Any:
+        options = {"--env": "CartPole-v1", "--agent": "ke-bdqn", "--heads": "2", "--hidden": "8", "--warmup": "20"}
+        options |= {
+            "--steps": str(steps),
+            "--test-interval": "50",
+            "--test-episodes": "1",
+            "--out": str(tmp_path),
+            **more,
+        }
+        return CliRunner().invoke(app, ["train", *(part for pair in options.items() for part in pair), "--quiet"])
+
+    assert train(50).exit_code == 0
+    assert train(100).exit_code == 0
+    records = pd.read_parquet(tmp_path / "records.parquet")
+    assert records["step"].tolist() == [50, 100]
+    assert "another training" in str(train(150, **{"--warmup": "30"}).exception)
+    assert "can be set for minatar's games, not for CartPole-v1" in str(train(150, **{"--sticky": "0.2"}).exception)
+
+
+def test_a_vector_environment_by_its_id() -> None:
+    env = gymnasium.make_vec("CartPole-v1", num_envs=3, vectorization_mode="sync")
+    agent = DQN(env, **small()).learn(120)
+    assert agent.predict(np.zeros((3, 4), np.float32))[0].shape == (3,)
+    assert agent.table["test_return"].notna().all()

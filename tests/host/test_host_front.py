@@ -159,7 +159,7 @@ def test_a_missing_library_is_named(library: str, tmp_path: Path, monkeypatch: p
         monkeypatch.setitem(sys.modules, name, None)
     agent = DQN(Counter(), eval_env=Counter(), **small())
     with pytest.raises(HostError, match=rf"needs the package {library}.*pip install 'maxmean\[{library}\]'"):
-        agent.learn(1, out=tmp_path, **{library: True})
+        agent.learn(1, out=tmp_path, tensorboard=library == "tensorboard", wandb=library == "wandb")
 
 
 def test_importing_maxmean_imports_none_of_it() -> None:

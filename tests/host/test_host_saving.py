@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ def same(first: Algorithm, second: Algorithm) -> None:
 
 
 def walks(mode: AutoresetMode) -> Any:
-    return SyncVectorEnv([lambda i=i: Walk(first=i) for i in range(2)], autoreset_mode=mode)
+    return SyncVectorEnv([partial(Walk, i) for i in range(2)], autoreset_mode=mode)
 
 
 def breakout() -> Any:
@@ -129,7 +130,7 @@ run(Path(sys.argv[3]))
 def run(path: Path) -> DQN:
     """A training that saves itself at each record, and goes on from what it finds."""
     agent = DQN.load(path, Walk(), eval_env=Walk()) if path.exists() else DQN(Walk(), eval_env=Walk(), **small())
-    return agent.learn(2_000 - agent.num_timesteps, callback=lambda row: agent.save(path) and None)
+    return agent.learn(1_000 - agent.num_timesteps, callback=lambda row: agent.save(path) and None)
 
 
 def test_a_killed_training_ends_the_same(tmp_path: Path) -> None:

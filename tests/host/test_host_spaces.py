@@ -44,7 +44,8 @@ def test_what_is_seen_of_a_space(space: spaces.Space, shape: tuple[int, ...], dt
     space.seed(0)
     samples = [space.sample() for _ in range(3)]
     ones = np.stack([np.asarray(seen.one(sample), seen.dtype).reshape(shape) for sample in samples])
-    batch = concatenate(space, samples, create_empty_array(space, 3))
+    empty: Any = create_empty_array(space, 3)
+    batch = concatenate(space, samples, empty)
     assert batch_space(space, 3).contains(batch)
     np.testing.assert_array_equal(np.asarray(seen.many(batch), seen.dtype), ones)
     assert not batched(space, samples[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import gymnasium
@@ -18,7 +19,7 @@ from maxmean.host import Algorithm
 def stored(agent: Algorithm) -> Any:
     """The transitions in the replay, oldest first."""
     learner = agent.learner
-    rows = np.asarray(learner.run.replay)[: learner.clock.stored]
+    rows = learner.run.replay[: learner.clock.stored]
     return jax.vmap(learner.engine.program.layout.unpack)(rows)
 
 
@@ -48,7 +49,7 @@ def test_terminated_cuts_the_bootstrap_and_truncated_does_not() -> None:
 @pytest.mark.parametrize("mode", list(AutoresetMode), ids=lambda mode: mode.name.lower())
 def test_every_way_of_beginning_anew_stores_the_same(mode: AutoresetMode) -> None:
     """Three counters of which each is a step behind the one before: all their steps are stored, and nothing else."""
-    env = SyncVectorEnv([lambda i=i: Counter(first=i) for i in range(3)], autoreset_mode=mode)
+    env = SyncVectorEnv([partial(Counter, i) for i in range(3)], autoreset_mode=mode)
     agent = KEBDQN(env, eval_env=Counter(), k=2, **small(replay_capacity=500)).learn(90)
     transitions = stored(agent)
     check_counter(transitions)
@@ -58,7 +59,7 @@ def test_every_way_of_beginning_anew_stores_the_same(mode: AutoresetMode) -> Non
     assert agent.num_timesteps == len(transitions.reward)
 
 
-def test_what_only_began_anew_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_only_began_anew_does_not_count() -> None:
     """In the next-step mode a call after an end is no step: fewer transitions than calls times environments."""
     env = SyncVectorEnv([Counter, Counter], autoreset_mode=AutoresetMode.NEXT_STEP)
     agent = DQN(env, eval_env=Counter(), **small()).learn(2 * LENGTH * 3)
@@ -68,9 +69,9 @@ def test_what_only_began_anew_does_not_count(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_full_replay_drops_the_oldest_and_keeps_whole_transitions() -> None:
     """Also where an environment that only began anew is the last of its message."""
-    env = SyncVectorEnv([lambda i=i: Counter(first=i) for i in range(2)], autoreset_mode=AutoresetMode.NEXT_STEP)
+    env = SyncVectorEnv([partial(Counter, i) for i in range(2)], autoreset_mode=AutoresetMode.NEXT_STEP)
     agent = DQN(env, eval_env=Counter(), **small(replay_capacity=37)).learn(150)
-    rows = np.asarray(agent.learner.run.replay)
+    rows = agent.learner.run.replay
     check_counter(jax.vmap(agent.learner.engine.program.layout.unpack)(rows))
 
 

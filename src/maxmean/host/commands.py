@@ -12,7 +12,7 @@ from rich.console import Console
 from ..deep.agents import parse_arguments
 from ..deep.checkpoint import claim
 from ..whole import as_parquet, write_whole
-from . import need_gymnasium
+from .making import need_gymnasium
 
 
 class Job(NamedTuple):

@@ -30,6 +30,9 @@ from ..envs.random import below, word_array
 
 Array = jax.Array
 
+QUICKLY = {"xla_backend_optimization_level": 0}
+"""How to compile what seldom runs."""
+
 
 @dataclass(frozen=True)
 class Outside(Environment):
@@ -120,7 +123,8 @@ class Engine:
 
     @cached_property
     def create(self) -> Callable[..., Run]:
-        return jax.jit(lambda *own: self.program.create(*own)._replace(state=()))
+        """A run at its beginning. It is called once, so it had better be compiled quickly than well."""
+        return jax.jit(lambda *own: self.program.create(*own)._replace(state=()), compiler_options=QUICKLY)
 
     @cached_property
     def act(self) -> Callable[[Run, Any], Array]:
@@ -228,7 +232,7 @@ class Engine:
     @cached_property
     def summary(self) -> Callable[..., Bias]:
         """Deep's summary of visited pairs."""
-        return jax.jit(summary, static_argnums=3)
+        return jax.jit(summary, static_argnums=3, compiler_options=QUICKLY)
 
 
 @lru_cache(maxsize=32)

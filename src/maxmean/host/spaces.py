@@ -68,7 +68,7 @@ def batched(space: spaces.Space, observation: Any) -> bool:
     part: Any = space
     seen = observation
     while isinstance(part, spaces.Dict | spaces.Tuple):  # the first part tells it of all
-        name = next(iter(part)) if isinstance(part, spaces.Dict) else 0
+        name: Any = next(iter(part)) if isinstance(part, spaces.Dict) else 0
         try:
             part, seen = part[name], seen[name]
         except (TypeError, KeyError, IndexError):

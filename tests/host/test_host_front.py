@@ -99,6 +99,30 @@ def test_atari_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
         DQN("ALE/Pong-v5")
 
 
+def test_what_cannot_fit_into_memory_is_refused_before_it_begins() -> None:
+    with pytest.raises(ValueError, match=r"this training needs .* use fewer seeds or a smaller replay_capacity"):
+        DQN("CartPole-v1", replay_capacity=2 * 10**9)
+
+
+def test_a_second_environment_is_made_only_where_it_is_the_same() -> None:
+    """What is wrapped in a way that Gymnasium cannot repeat has none; the wrappers that it can are repeated."""
+    flat = gymnasium.wrappers.FlattenObservation(gymnasium.make("FrozenLake-v1"))
+    agent = DQN(flat, **small())
+    assert agent.learner.eval_world is not None
+    assert isinstance(agent.learner.eval_world.env, gymnasium.wrappers.FlattenObservation)
+    vector = gymnasium.make_vec("CartPole-v1", 2, vectorization_mode="sync", wrappers=[Doubled])
+    assert DQN(vector, **small()).learner.eval_world is None
+
+
+class Doubled(gymnasium.ObservationWrapper):
+    def __init__(self, env: Any) -> None:
+        super().__init__(env)
+        self.observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (8,), np.float32)
+
+    def observation(self, observation: Any) -> Any:
+        return np.tile(observation, 2)
+
+
 def test_without_a_second_environment_there_is_no_test_and_an_adaptive_agent_says_so() -> None:
     agent = DQN(Counter(), **small()).learn(60)
     assert agent.table["test_return"].isna().all()

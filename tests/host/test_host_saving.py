@@ -83,6 +83,16 @@ def test_where_the_environment_cannot_be_restored_it_says_so_and_the_rest_is_the
     pd.testing.assert_frame_equal(loaded.table.head(len(agent.table)), agent.table)
 
 
+def test_an_environment_that_shows_its_arrays_turned_is_saved_as_it_is(tmp_path: Path) -> None:
+    """CartPole's own vector environment gives a transposed array, which safetensors would write as it lies in memory."""
+    agent = DQN(gymnasium.make_vec("CartPole-v1", 2), **small()).learn(50)
+    assert agent.learner.lanes.seen.flags.f_contiguous
+    path = agent.save(tmp_path / "agent")
+    with pytest.warns(UserWarning, match="CartPoleVectorEnv does not show its environments"):
+        loaded = DQN.load(path, gymnasium.make_vec("CartPole-v1", 2))
+    np.testing.assert_array_equal(loaded.learner.run.replay, agent.learner.run.replay)
+
+
 def test_settings_come_back_as_they_were(tmp_path: Path) -> None:
     agent = KEBDQN(
         Walk(), eval_env=Walk(), kernel=mev.Beta(2.0, 0.5), k=2, network=Perceptron((4, 3)), seed=7, **small()

@@ -11,6 +11,7 @@ import numpy as np
 
 from .agents import AgentError
 from .block import Block
+from .program import Program
 
 
 class Need(NamedTuple):
@@ -38,14 +39,19 @@ def need(blocks: Sequence[Block]) -> Need:
     for block in blocks:
         program, runs = block.compiled.program, len(block.runs)
         settings, family = program.settings, program.family
-        weights = jax.eval_shape(program.network.create, jax.random.key(0))
-        parameters = sum(int(np.prod(leaf.shape)) for leaf in jax.tree.leaves(weights))
         lanes = family.members * settings.bias_episodes_per_head if family.bootstrapped else settings.bias_episodes
-        replay += runs * settings.replay_capacity * program.layout.words * 4
-        networks += runs * parameters * 4 * 5
+        replay += runs * need_of(program).replay
+        networks += runs * need_of(program).networks
         one = runs * lanes * (block.compiled.limit + 1) * 4 * 6
         rollouts = max(rollouts, one) if block.compiled.batched else rollouts + one
     return Need(replay, networks, rollouts)
+
+
+def need_of(program: Program) -> Need:
+    """What one run needs, roll-outs aside."""
+    weights = jax.eval_shape(program.network.create, jax.random.key(0))
+    parameters = sum(int(np.prod(leaf.shape)) for leaf in jax.tree.leaves(weights))
+    return Need(program.settings.replay_capacity * program.layout.words * 4, parameters * 4 * 5, 0)
 
 
 def available() -> int | None:

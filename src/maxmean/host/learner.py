@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..deep.family import Family
+from ..deep.memory import need_of, refuse_too_much
 from ..deep.program import Program, Run, Tally
 from ..deep.settings import Settings
 from . import states
@@ -79,6 +80,7 @@ class Learner:
             replace(settings, learning_rate=Settings.learning_rate),
             host.network or sight.trunk,
         )
+        refuse_too_much(need_of(program))
         self.engine: Engine = engine_of(program, self.world.n, host.gradient_steps)
         other = None if self.eval_world is None else self.eval_world.env
         self.keeps = other is not None and states.alike(self.world.env, other)

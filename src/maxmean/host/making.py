@@ -41,6 +41,8 @@ def make_like(env: Any) -> Any | None:
     """A second environment of the same kind, where it is known how to make one."""
     import gymnasium
 
+    if isinstance(env, gymnasium.vector.SyncVectorEnv):
+        return make_like(env.envs[0])
     spec = getattr(env, "spec", None)
     if spec is None:
         return None

@@ -40,6 +40,11 @@ class World:
         self.n_actions = count_actions(env.action_space)
         self.first_action = int(env.action_space.start)  # type: ignore[attr-defined]
 
+    def like(self, other: World) -> bool:
+        """Whether it shows and offers what another world does."""
+        mine, theirs = self.sight, other.sight
+        return (mine.shape, mine.dtype, self.n_actions) == (theirs.shape, theirs.dtype, other.n_actions)
+
     def reset(self, seed: int) -> NDArray[Any]:
         """Begin all episodes; what is seen: [n, ...]."""
         seen, _ = self.env.reset(seed=seed)

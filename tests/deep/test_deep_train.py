@@ -18,7 +18,7 @@ import pytest
 
 from maxmean import deep, envs
 from maxmean.deep import checkpoint, memory
-from maxmean.deep.block import make_blocks
+from maxmean.deep.block import Block, make_blocks
 from maxmean.deep.plan import Plan
 from maxmean.deep.records import TABLES
 
@@ -197,6 +197,33 @@ def test_ctrl_c_keeps_what_is_done(tmp_path: Path, whole: tuple[Path, deep.Train
     same_training(whole, (tmp_path / "run", small_training(tmp_path / "run")))
 
 
+@pytest.mark.parametrize("step", [400, 1_000])
+def test_ctrl_c_just_before_a_test_loses_no_record(
+    tmp_path: Path, whole: tuple[Path, deep.Training], monkeypatch: pytest.MonkeyPatch, step: int
+) -> None:
+    """The signal comes in the last piece of the last run before a test, also before the last one of all."""
+    advance, arrived = Block.advance, []
+
+    def interrupt(block: Block, end: int, stopped: Any) -> None:
+        advance(block, end, stopped)
+        if end == step:
+            arrived.append(block)
+            if len(arrived) == 2 * len(AGENTS):
+                os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(Block, "advance", interrupt)
+    stopped = small_training(tmp_path / "run", workers=1)
+    monkeypatch.undo()
+    assert stopped.finished == (step == 1_000)
+    assert stopped.records["step"].max() == step
+    same_training(whole, (tmp_path / "run", small_training(tmp_path / "run")))
+
+
+def test_agents_in_another_order_are_refused(whole: tuple[Path, deep.Training]) -> None:
+    with pytest.raises(deep.CheckpointError, match="agents come in another order"):
+        deep.train("minatar/breakout", AGENTS[::-1], steps=1_000, seeds=2, settings=SMALL, out=whole[0])
+
+
 def test_a_directory_of_another_training_is_refused_with_the_difference(whole: tuple[Path, deep.Training]) -> None:
     with pytest.raises(
         deep.CheckpointError, match=r"holds another training: learning_rates is .* choose another directory"
@@ -225,9 +252,9 @@ def test_a_directory_with_other_files_is_refused(tmp_path: Path) -> None:
         ({"steps": 0}, "steps must be at least 1"),
         ({"seeds": 0}, "at least one agent, one learning rate and one seed"),
         ({"seeds": [1, 1]}, "named twice"),
-        ({"seeds": [-1]}, "seeds must be from 0"),
+        ({"seeds": [-1]}, "a seed must be at least 0"),
         ({"learning_rates": -1.0}, "learning_rate must be positive, not -1.0"),
-        ({"agents": [deep.TEBDQN(0.1), deep.TEBDQN(0.1)]}, r"same name and parameter: te-bdqn\(0.1\)"),
+        ({"agents": [deep.TEBDQN(0.1), deep.TEBDQN(0.1)]}, r"both be called te-bdqn\(0.1\)"),
     ],
 )
 def test_bad_input_gets_one_sentence(change: dict[str, Any], message: str) -> None:

@@ -122,6 +122,15 @@ def test_the_judges_see_what_is_there() -> None:
     assert verdict(replace(good, table=slow, settings=replace(good.settings, learning_rates=rates)), "D7") == "holds"
 
 
+def test_a_study_without_some_agents_leaves_claims_undecided_and_says_so() -> None:
+    """As the quick scale does, which has three of the fifteen."""
+    few = results()
+    few = replace(few, table=few.table[few.table["variant"].isin(["dqn", "te-bdqn(0.1)", "ke-bdqn"])])
+    for found in judge(MINATAR, few):
+        assert found.verdict == "undecided"
+        assert found.note == "Only 3 of the paper's 15 variants were run."
+
+
 def test_near_zero_is_a_margin() -> None:
     inside, outside = near_zero(np.array([0.1, -0.1, 0.0]), 10.0), near_zero(np.array([3.1, 2.9, 3.0]), 10.0)
     assert inside.value == pytest.approx(1.0)
@@ -149,6 +158,9 @@ def test_settings_are_changed_by_name() -> None:
         "step=3": "unknown setting 'step'; did you mean 'steps'",
         "steps=many": "steps is now 5000000, and 'many' is no such value",
         "together=3": "together is now True, and '3' is no such value",
+        "games=pong": "unknown game 'pong'",
+        "seeds=0": "seeds must be at least 1, not 0",
+        "games=": "at least one game",
     }.items():
         with pytest.raises(DataError, match=sentence):
             change(Settings(), [text])

@@ -7,8 +7,10 @@ and whether it adapts. The functions named after the algorithms fill it in; none
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from numbers import Integral, Real
 from typing import Any
 
 from .. import mev
@@ -70,6 +72,7 @@ class Agent:
     adaptation: Adaptation | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "members", whole_number("the number of members", self.members))
         if not 1 <= self.members <= 32:
             raise AgentError(f"an agent has 1 to 32 members, not {self.members}")
         if not 0.0 < self.mask <= 1.0:
@@ -87,6 +90,8 @@ class Agent:
             return f"{self.name}({self.adaptation.step_size:g})"
         if self.parameter_name:
             return f"{self.name}({self.parameter:g})"
+        if isinstance(self.rule, targets.KernelBased) and self.rule.kernel != mev.Gaussian():
+            return f"{self.name}({self.rule.kernel!r})"
         return f"{self.name}({self.members})" if self.members > 1 and not self.shared else self.name
 
     def describe(self) -> dict[str, Any]:
@@ -200,8 +205,19 @@ def _heads(k: int, least: int) -> int:
     return k
 
 
+def whole_number(name: str, value: Any, *, least: int = 1) -> int:
+    """A whole number from ``least``, also from a float such as 1e6; one sentence for anything else."""
+    whole = isinstance(value, Integral) or (isinstance(value, Real) and float(value).is_integer())
+    if isinstance(value, bool) or not whole:
+        raise AgentError(f"{name} must be a whole number, not {value!r}")
+    if value < least:
+        raise AgentError(f"{name} must be at least {least}, not {value}")
+    return int(value)
+
+
 def _plain(part: Any) -> str:
-    return getattr(part, "__name__", None) or repr(part)
+    """A part in words that are the same in another process."""
+    return getattr(part, "__name__", None) or re.sub(" at 0x[0-9a-f]+", "", repr(part))
 
 
 def parse_agent(text: str, **common: Any) -> Agent:

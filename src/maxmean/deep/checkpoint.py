@@ -35,6 +35,8 @@ def claim(folder: Path, text: dict[str, Any]) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         if path.exists():
             there = json.loads(path.read_text())
+            if not isinstance(there, dict):
+                raise CheckpointError(f"{path} is no training's plan; choose another directory")
             found = difference(there, json.loads(json.dumps(text)))
             if found:
                 raise CheckpointError(f"{folder} holds another training: {found}; choose another directory")
@@ -42,7 +44,7 @@ def claim(folder: Path, text: dict[str, Any]) -> Path:
             raise CheckpointError(f"{folder} is not empty and holds no training; choose another directory")
         else:
             write_whole(path, json.dumps(text, indent=1).encode())
-    except json.JSONDecodeError:
+    except (json.JSONDecodeError, UnicodeDecodeError):
         raise CheckpointError(f"{path} cannot be read; choose another directory") from None
     except OSError as error:
         raise CheckpointError(f"cannot use {folder}: {error.strerror}") from None
@@ -77,10 +79,12 @@ def save(folder: Path, blocks: Sequence[Block], records: Records) -> None:
 
 def restore(folder: Path, blocks: Sequence[Block], say: Callable[[str], None]) -> Records | None:
     """Put the blocks where the newest sound checkpoint has them, and give its records; nothing if there is none."""
-    for path in checkpoints(folder):
+    there = checkpoints(folder)
+    for path in there:
         fault = _fault(path)
         if fault is not None:
-            say(f"The checkpoint {path.name} is damaged ({fault}); going back to the one before.")
+            before = "going back to the one before" if path != there[-1] else "there is none before it: starting anew"
+            say(f"The checkpoint {path.name} is damaged ({fault}); {before}.")
             continue
         arrays = _checkpointer().restore((path / "state").absolute())
         for i, (block, step) in enumerate(zip(blocks, json.loads((path / "steps.json").read_text()), strict=True)):
@@ -102,6 +106,8 @@ def _fault(path: Path) -> str | None:
         sums = json.loads((path / "checksums.json").read_text())
     except (OSError, ValueError):
         return "its list of checksums cannot be read"
+    if not isinstance(sums, dict) or "steps.json" not in sums or not any(name.startswith("state") for name in sums):
+        return "its list of checksums is not whole"
     for name, expected in sums.items():
         file = path / name
         if not file.is_file():
@@ -123,7 +129,10 @@ def _put(block: Block, arrays: dict[str, np.ndarray]) -> None:
     here = [(leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(block.state)]
     leaves = [arrays[name] for name in sorted(arrays)]
     if [(leaf.shape, leaf.dtype) for leaf in leaves] != here:
-        raise CheckpointError("the checkpoint holds a training of another shape; use another directory")
+        raise CheckpointError(
+            "the checkpoint holds a training of another shape (a GPU's cannot go on on a CPU, nor the other way round): use "
+            "another directory"
+        )
     block.state = jax.tree.unflatten(structure, [jax.device_put(leaf) for leaf in leaves])
 
 

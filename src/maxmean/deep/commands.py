@@ -76,8 +76,16 @@ def train(
     minatar/... and gymnax/... run on the device, all runs at once; every other name is an id of Gymnasium, stepped on the host, one run after the other, with defaults that suit it. Writes records.parquet (return, bias and more at every test).
     """  # noqa: E501  (a line break here is one in the help)
     _need_jax()
-    common = {"k": heads, "mask": mask, "horizon": horizon, "per_head": per_head, "covariance": covariance}
-    chosen = [(text, {**common, **({"alpha": alpha} if text.startswith("ada-te") else {})}) for text in agent]
+    common = {
+        "k": heads,
+        "mask": mask,
+        "alpha": alpha,
+        "horizon": horizon,
+        "per_head": per_head or None,
+        "covariance": covariance or None,
+    }
+    _refuse_unused(agent, common)
+    chosen = [(text, common) for text in agent]
     given = {
         "optimizer": optimizer,
         "loss": loss,
@@ -191,6 +199,17 @@ def _refusal(sentence: str) -> ValueError:
     from ..mev.data import DataError
 
     return DataError(sentence)
+
+
+def _refuse_unused(agents: list[str], common: dict[str, Any]) -> None:
+    """Refuse an option that none of the agents takes, rather than leave it unheard."""
+    from .agents import parse_arguments
+
+    taken = {name for text in agents for name in parse_arguments(text, **common)[1]}
+    for name, value in common.items():
+        if value is not None and name not in taken:
+            option = "--heads" if name == "k" else f"--{name.replace('_', '-')}"
+            raise _refusal(f"{option} is for other agents: {', '.join(agents)} cannot take it")
 
 
 def _need_jax() -> None:

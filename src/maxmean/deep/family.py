@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -68,7 +69,16 @@ class Family:
 
     def next_value(self, rule: Array, q: NextValues, parameter: Array) -> Array:
         """The next state's value for each member, by the run's own rule (its place in ``rules``)."""
+        if not self.online:
+            unseen: Any = _Unseen()
+            q = NextValues(q.target, unseen)
         values = [each(q, parameter) for each in self.rules]
+        for each, value in zip(self.rules, values, strict=True):
+            if jnp.shape(value) != (self.members,):
+                name = getattr(each, "__name__", repr(each))
+                raise AgentError(
+                    f"the rule {name} must give one value a member, [{self.members}], not {jnp.shape(value)}"
+                )
         return values[0] if len(values) == 1 else jax.lax.select_n(rule, *values)
 
     def choice(self, agent: Agent) -> tuple[Array, Array, Array, Array]:
@@ -79,6 +89,13 @@ class Family:
         step_size = 0.0 if agent.adaptation is None else agent.adaptation.step_size
         rule = self.rules.index(agent.rule)
         return jnp.int32(agent.members), jnp.int32(rule), parameter, jnp.float32(step_size)
+
+
+class _Unseen:
+    """Stands for the online network's values where no agent has asked for them."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise AgentError("the rule looks at q.online, so its agent must be made with online=True")
 
 
 def families(agents: Sequence[Agent]) -> list[list[Agent]]:

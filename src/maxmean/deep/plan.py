@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, NamedTuple
 
 from ..envs import Environment
-from .agents import Agent, AgentError
+from .agents import Agent, AgentError, parse_agent, whole_number
 from .family import families
 from .settings import Settings
 
@@ -44,29 +45,37 @@ class Plan:
     def of(
         cls,
         environment: Environment,
-        agents: Agent | Sequence[Agent],
+        agents: str | Agent | Sequence[str | Agent],
         seeds: int | Sequence[int],
         learning_rates: float | Sequence[float] | None,
         settings: Settings,
     ) -> Plan:
-        agents = [agents] if isinstance(agents, Agent) else list(agents)
-        if learning_rates is None:
-            rates = [settings.learning_rate]
+        chosen = [_agent(each) for each in _several(agents)]
+        rates = (
+            [settings.learning_rate] if learning_rates is None else [float(rate) for rate in _several(learning_rates)]
+        )
+        if isinstance(seeds, Integral):
+            numbers = list(range(int(seeds)))
         else:
-            rates = [learning_rates] if isinstance(learning_rates, int | float) else list(learning_rates)
-        numbers = list(range(seeds)) if isinstance(seeds, int) else list(seeds)
-        if not agents or not rates or not numbers:
+            numbers = [whole_number("a seed", seed, least=0) for seed in _several(seeds)]
+        if environment.n_actions > 256:
+            raise AgentError(f"an environment may have 256 actions at most, not {environment.n_actions}")
+        if not chosen or not rates or not numbers:
             raise AgentError("a training needs at least one agent, one learning rate and one seed")
         if any(not 0 <= seed < 2**32 for seed in numbers):
             raise AgentError(f"seeds must be from 0 to 2^32 - 1, not {next(s for s in numbers if not 0 <= s < 2**32)}")
         for rate in rates:
             dataclasses.replace(settings, learning_rate=rate)  # checks it
+        if len(set(rates)) < len(rates):
+            raise AgentError("a learning rate is named twice")
         if len(set(numbers)) < len(numbers):
             raise AgentError("a seed is named twice")
-        labels = [agent.label for agent in agents]
+        labels = [agent.label for agent in chosen]
         if len(set(labels)) < len(labels):
-            raise AgentError(f"two agents have the same name and parameter: {_twice(labels)}")
-        variants = tuple(Variant(agent, float(rate)) for agent in agents for rate in rates)
+            raise AgentError(
+                f"two agents would both be called {_twice(labels)} in the records: train them in two trainings"
+            )
+        variants = tuple(Variant(agent, float(rate)) for agent in chosen for rate in rates)
         return cls(environment, variants, tuple(numbers), settings)
 
     def groups(self) -> list[list[RunId]]:
@@ -109,9 +118,23 @@ def difference(old: dict[str, Any], new: dict[str, Any], where: str = "") -> str
             found = difference(before, after, f"{where}{name}.")
             if found:
                 return found
+            if list(before) != list(after):
+                return f"{where}{name} come in another order"
         elif before != after:
             return f"{where}{name} is {before!r} there and {after!r} here"
     return None
+
+
+def _agent(agent: str | Agent) -> Agent:
+    if isinstance(agent, Agent):
+        return agent
+    if isinstance(agent, str):
+        return parse_agent(agent)
+    raise AgentError(f"an agent is a maxmean.deep.Agent, such as DQN(), or its name, not {agent!r}")
+
+
+def _several(given: Any) -> list[Any]:
+    return list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
 
 
 def _twice(labels: Sequence[str]) -> str:

@@ -39,15 +39,15 @@ class Policy:
 
     def act(self, observation: Any) -> int:
         """The action for one observation."""
-        seen = jnp.asarray(observation)
-        if seen.shape != self.network.shape:
-            raise AgentError(f"this policy sees observations of shape {self.network.shape}, not {seen.shape}")
-        q = _values(self.network, self.weights, seen[None])[0]
+        q = jnp.asarray(self.values(observation))
         return int(vote(q) if self.bootstrapped else jnp.argmax(jnp.min(q, axis=0)))
 
     def values(self, observation: Any) -> np.ndarray:
         """Q by every member: [members, actions]."""
-        return np.asarray(_values(self.network, self.weights, jnp.asarray(observation)[None])[0])
+        seen = jnp.asarray(observation)
+        if seen.shape != self.network.shape:
+            raise AgentError(f"this policy sees observations of shape {self.network.shape}, not {seen.shape}")
+        return np.asarray(_values(self.network, self.weights, seen[None])[0])
 
     def save(self, path: str | Path, *, half: bool = False) -> None:
         """Write ``path`` (.safetensors) and what it means beside it (.json), each whole; on request in half precision."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
-from .agents import AgentError
+from .agents import AgentError, whole_number
 
 OPTIMIZERS = ("adam", "rmsprop")
 LOSSES = ("mse", "huber")
@@ -38,7 +39,7 @@ class Settings:
     bias_episodes_per_head: int = 3
 
     def __post_init__(self) -> None:
-        if not self.learning_rate > 0.0:
+        if not 0.0 < self.learning_rate < math.inf:
             raise AgentError(f"learning_rate must be positive, not {self.learning_rate}")
         if not 0.0 <= self.discount <= 1.0:
             raise AgentError(f"discount must be from 0 to 1, not {self.discount}")
@@ -57,5 +58,4 @@ class Settings:
             "bias_episodes",
             "bias_episodes_per_head",
         ):
-            if getattr(self, name) < 1:
-                raise AgentError(f"{name} must be at least 1, not {getattr(self, name)}")
+            object.__setattr__(self, name, whole_number(name, getattr(self, name)))

@@ -16,7 +16,7 @@ from rich.console import Console
 
 from .. import envs
 from . import checkpoint, policy
-from .agents import Agent, AgentError
+from .agents import Agent, AgentError, whole_number
 from .block import Block, make_blocks
 from .memory import Need, need, refuse_too_much
 from .plan import Plan
@@ -48,7 +48,7 @@ class Training:
 
 def train(
     environment: str | envs.Environment,
-    agents: Agent | Sequence[Agent],
+    agents: str | Agent | Sequence[str | Agent],
     *,
     steps: int,
     seeds: int | Sequence[int] = 1,
@@ -71,7 +71,7 @@ def train(
     environment
         A name for :func:`maxmean.envs.make`, or an environment.
     agents
-        One or several; those that differ in numbers and rules only are trained in one program.
+        One or several, or their names (``"te-bdqn:0.2"``); those that differ in numbers and rules only train in one program.
     seeds
         How many (0, 1, ...), or which ones. The same seed gives every variant the same luck.
     learning_rates
@@ -101,11 +101,15 @@ def train(
     >>> found.records[["step", "variant", "seed"]].to_dict("list")
     {'step': [200, 400], 'variant': ['dqn', 'dqn'], 'seed': [0, 0]}
     """
-    if steps < 1:
-        raise AgentError(f"steps must be at least 1, not {steps}")
-    if checkpoint_interval < 1:
-        raise AgentError(f"checkpoint_interval must be at least 1, not {checkpoint_interval}")
+    steps, checkpoint_interval = (
+        whole_number(name, value) for name, value in (("steps", steps), ("checkpoint_interval", checkpoint_interval))
+    )
+    workers = None if workers is None else whole_number("workers", workers)
     world = envs.make(environment) if isinstance(environment, str) else environment
+    if not isinstance(world, envs.Environment):
+        raise AgentError(f"environment must be a name or an environment of maxmean.envs, not {environment!r}")
+    if not isinstance(settings, Settings):
+        raise AgentError(f"settings must be maxmean.deep.Settings, not {type(settings).__name__}")
     plan = Plan.of(world, agents, seeds, learning_rates, settings)
     blocks = make_blocks(plan, batched=batched)
     needed = need(blocks)
@@ -115,11 +119,14 @@ def train(
     for block in blocks:
         block.create()
 
+    def warn(sentence: str) -> None:
+        console.print(sentence, markup=False, highlight=False, soft_wrap=True)
+
     def say(sentence: str) -> None:
         if not quiet:
-            console.print(sentence, markup=False, highlight=False, soft_wrap=True)
+            warn(sentence)
 
-    kept = None if folder is None else checkpoint.restore(folder / "checkpoints", blocks, say)
+    kept = None if folder is None else checkpoint.restore(folder / "checkpoints", blocks, warn)
     records = kept or Records()
     begin = min(block.step for block in blocks)
     runs = sum(len(block.runs) for block in blocks)
@@ -156,11 +163,8 @@ class Session:
             while (step := min(block.step for block in self.blocks)) < self.steps:
                 stop = self._next_test(step)
                 self._advance(pool, stop, reporter, stopped)
-                if stopped():
-                    self._keep()
-                    kept = " What is done is kept; the same command goes on from there." if self.folder else ""
-                    reporter.say(f"Stopped.{kept}")
-                    return False
+                if any(block.step < stop for block in self.blocks):
+                    return self._stop(reporter)
                 for block, found in zip(self.blocks, pool.map(lambda block: block.measure(), self.blocks), strict=True):
                     for row in self.records.add(block, found):
                         self._heed(row, warned, reporter)
@@ -170,7 +174,16 @@ class Session:
                 if stop - kept_at >= self.checkpoint_interval or stop >= self.steps:
                     self._keep()
                     kept_at = stop
+                if stopped() and stop < self.steps:
+                    return self._stop(reporter)
         return True
+
+    def _stop(self, reporter: Silent) -> bool:
+        """Keep what is done. Whoever stands at a test has been tested by now: a training that goes on begins behind it."""
+        self._keep()
+        kept = " What is done is kept; the same command goes on from there." if self.folder else ""
+        reporter.say(f"Stopped.{kept}")
+        return False
 
     def _advance(self, pool: ThreadPoolExecutor, stop: int, reporter: Silent, stopped: Callable[[], bool]) -> None:
         """Bring all blocks to ``stop``."""
@@ -203,18 +216,21 @@ class Session:
 
 
 def best_policies(blocks: Sequence[Block], records: Records) -> dict[str, Policy]:
-    """The policy of each variant's best seed, by the mean of its last ten test returns."""
+    """The policy of each variant's best seed that has not diverged, by the mean of its last ten test returns."""
     frame = records.frame()
     if frame.empty:
         return {}
     scores = frame.groupby(["variant", "learning_rate", "seed"], sort=False)["test_return"].agg(
         lambda s: s.tail(10).mean()
     )
+    lost = frame.groupby(["variant", "learning_rate", "seed"])["diverged"].max() >= 0
     found: dict[str, tuple[float, Policy]] = {}
     rates = frame["learning_rate"].nunique()
     for block in blocks:
         for i, run in enumerate(block.runs):
             label, rate = run.variant.label, run.variant.learning_rate
+            if lost[label, rate, run.seed]:
+                continue
             score = float(scores[label, rate, run.seed])
             name = _file_name(label if rates == 1 else f"{label}-{rate:g}")
             if name in found and not score > found[name][0]:

@@ -30,8 +30,7 @@ def play(policy: Policy, *, seed: int = 0, frames: int = 400) -> Iterator[Moment
     """One episode of the policy in the environment that it was trained on, at most ``frames`` long."""
     if frames < 1:
         raise AgentError(f"frames must be at least 1, not {frames}")
-    known = policy.about["environment"]
-    game = envs.make(known["name"], **known["options"])
+    game = _game(policy)
     step = jax.jit(game.step)
     key = jax.random.key(seed)
     key, first = jax.random.split(key)
@@ -49,6 +48,21 @@ def play(policy: Policy, *, seed: int = 0, frames: int = 400) -> Iterator[Moment
             values = policy.values(seen)
             yield Moment(_frame(policy, game, state, values, None, total, (low, high)), total)
             return
+
+
+def _game(policy: Policy) -> envs.Environment:
+    """The environment that the policy says it was trained on, if that fits its network."""
+    known = policy.about.get("environment")
+    if (
+        not isinstance(known, dict)
+        or not isinstance(known.get("name"), str)
+        or not isinstance(known.get("options"), dict)
+    ):
+        raise AgentError("this policy does not say what it was trained on")
+    game = envs.make(known["name"], **known["options"])
+    if (game.observation.shape, game.n_actions) != (policy.network.shape, policy.network.n_actions):
+        raise AgentError(f"this policy's network does not fit {known['name']}, on which it says it was trained")
+    return game
 
 
 def _frame(

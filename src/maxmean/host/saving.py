@@ -78,7 +78,8 @@ def save(algorithm: Algorithm, path: str | Path) -> Path:
         "kept": plain.pack(list(learner.kept)),
     }
     text = json.dumps(about)
-    arrays = {name: np.array(array, order="C") for name, array in arrays.items()}  # safetensors writes memory as it lies
+    # safetensors writes memory as it lies
+    arrays = {name: np.array(array, order="C") for name, array in arrays.items()}
     path = with_suffix(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, serialise(arrays, {"maxmean": text, "sha256": _checksum(text, arrays)}))

@@ -6,7 +6,7 @@ was not run, it stays undecided and says so.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -19,12 +19,17 @@ if TYPE_CHECKING:
 
 MIDDLE_RATE = 10**-4.5
 """The learning rate of the paper's curves."""
+VARIANTS = 15
 ALPHAS = (0.1, 0.2, 0.3, 0.4)
 ADAPTIVE = "ada-te-bdqn(0.0001)"
 UNBIASED = 0.1
 """A bias counts as near zero when it is below this share of the mean predicted value."""
 COMPARABLE = 0.15
 """Returns count as comparable when they differ by less than this share of the game's best."""
+
+
+class NotRunError(Exception):
+    """A claim speaks of something that the study at hand does not have."""
 
 
 class Ends:
@@ -70,8 +75,24 @@ def near_zero(bias: np.ndarray, scale: float) -> Measured:
     return Measured(allowed - abs(found.value), allowed - most, allowed - least)
 
 
-def _d1(results: Results[Any]) -> Finding:
-    ends = Ends(results)
+def _from_what_was_run(judge: Callable[[Ends], Finding]) -> Callable[[Results[Any]], Finding]:
+    """A judge of results, which stays undecided and says why where something was not run."""
+
+    def judged(results: Results[Any]) -> Finding:
+        try:
+            ends = Ends(results)
+            run = min(len(ends.variants(game)) for game in ends.games)
+            if run < VARIANTS:
+                raise NotRunError(f"Only {run} of the paper's {VARIANTS} variants were run.")
+            return judge(ends)
+        except NotRunError as error:
+            return Finding({}, note=str(error))
+
+    return judged
+
+
+@_from_what_was_run
+def _d1(ends: Ends) -> Finding:
     margins, numbers = {}, {}
     for game in ends.games:
         dqn, ddqn = (ends("bias", game, name) for name in ("dqn", "ddqn"))
@@ -84,8 +105,8 @@ def _d1(results: Results[Any]) -> Finding:
     return Finding(margins, numbers)
 
 
-def _d2(results: Results[Any]) -> Finding:
-    ends = Ends(results)
+@_from_what_was_run
+def _d2(ends: Ends) -> Finding:
     margins, numbers = {}, {}
     for game in ends.games:
         biases = {alpha: ends("bias", game, f"te-bdqn({alpha})") for alpha in ALPHAS}
@@ -96,8 +117,8 @@ def _d2(results: Results[Any]) -> Finding:
     return Finding(margins, numbers)
 
 
-def _d3(results: Results[Any]) -> Finding:
-    ends = Ends(results)
+@_from_what_was_run
+def _d3(ends: Ends) -> Finding:
     margins, numbers = {}, {}
     for game in ends.games:
         bias, value, alpha = (ends(name, game, ADAPTIVE) for name in ("bias", "value", "alpha"))
@@ -111,8 +132,8 @@ def _d3(results: Results[Any]) -> Finding:
     return Finding(margins, numbers)
 
 
-def _d4(results: Results[Any]) -> Finding:
-    ends = Ends(results)
+@_from_what_was_run
+def _d4(ends: Ends) -> Finding:
     margins, numbers = {}, {}
     for name in ends.variants(ends.games[0]):
         if name.startswith("ada"):
@@ -128,8 +149,8 @@ def _d4(results: Results[Any]) -> Finding:
     return Finding(margins, numbers, note)
 
 
-def _d5(results: Results[Any]) -> Finding:
-    ends = Ends(results)
+@_from_what_was_run
+def _d5(ends: Ends) -> Finding:
     names = ends.variants(ends.games[0])
     score = {name: ends.mean_over_games("test_return", name) for name in names}
     numbers = {f"return of {name}, mean share of each game's best": Measured.mean(score[name]) for name in names}
@@ -151,16 +172,16 @@ def _d5(results: Results[Any]) -> Finding:
                 values[name], floor
             )
     note = f"Measured on {_listed(ends.games)}."
-    if len(results.settings.learning_rates) < 3:
+    if len(ends.settings.learning_rates) < 3:
         note += " One learning rate: robustness across learning rates is not measured."
     return Finding(margins, numbers, note)
 
 
-def _d6(results: Results[Any]) -> Finding:
-    ends = Ends(results)
+@_from_what_was_run
+def _d6(ends: Ends) -> Finding:
     game = "space_invaders"
     if game not in ends.games:
-        return Finding({}, note="Space Invaders is not among the games that were run.")
+        raise NotRunError("Space Invaders is not among the games that were run.")
     returns = {name: ends("test_return", game, name) for name in ends.variants(game)}
     rival = max((name for name in returns if name != "ke-bdqn"), key=lambda name: returns[name].mean())
     biases = {name: ends("bias", game, name) for name in ("ke-bdqn", "te-bdqn(0.1)")}
@@ -174,11 +195,11 @@ def _d6(results: Results[Any]) -> Finding:
     return Finding(margins, numbers | {f"bias of {name}": Measured.mean(values) for name, values in biases.items()})
 
 
-def _d7(results: Results[Any]) -> Finding:
-    ends = Ends(results)
-    game, slow = "breakout", min(results.settings.learning_rates)
+@_from_what_was_run
+def _d7(ends: Ends) -> Finding:
+    game, slow = "breakout", min(ends.settings.learning_rates)
     if game not in ends.games or slow >= ends.rate:
-        return Finding({}, note="Breakout was not run with a learning rate below 10^-4.5.")
+        raise NotRunError("Breakout was not run with a learning rate below 10^-4.5.")
     margins = {
         f"{name}: less than half of the return at 10^-4.5": Measured.difference(
             0.5 * ends("test_return", game, name), ends("test_return", game, name, slow)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ....mev.data import DataError
+from ....names import unknown
 from ...experiment import Experiment, Results
 from .claims import CLAIMS, MIDDLE_RATE
 from .figures import fifths_figure, game_figure
@@ -54,6 +56,16 @@ class Settings:
     checkpoint_interval: int = 100_000
     together: bool = True
     """Whether a shard holds all runs of a group, for a GPU; else each run is a shard, for cores."""
+
+    def __post_init__(self) -> None:
+        for game in self.games:
+            if game not in GAMES:
+                raise DataError(unknown("unknown game", game, GAMES))
+        if not self.games or not self.learning_rates or not (*self.single, *self.maxmin, *self.heads):
+            raise DataError("the study needs at least one game, one agent and one learning rate")
+        for name in ("steps", "seeds", "warmup", "test_interval", "checkpoint_interval"):
+            if getattr(self, name) < 1:
+                raise DataError(f"{name} must be at least 1, not {getattr(self, name)}")
 
 
 class MinAtar(Experiment[Settings]):

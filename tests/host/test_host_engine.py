@@ -45,12 +45,17 @@ def test_a_step_is_one_of_deeps_updates(kind: type[Algorithm], own: dict[str, An
 
 
 def test_actions_are_chosen_with_the_weights_before_the_update() -> None:
-    """The action that is pending after step 41 is the one that the weights after step 40 prefer on what was seen then."""
-    before, after = (trained(KEBDQN, steps, k=3, test_interval=1_000).learner for steps in (40, 41))
-    head = below(derive(before.run.key, Purpose.HEAD, after.lanes.episode[0])[0], 3)
-    program = after.engine.program
-    q = program.network.member_values(before.run.learner.weights, jnp.asarray(after.lanes.seen), head)
-    assert int(after.pending[0]) == int(jnp.argmax(q))
+    """Each action is the one that the episode's head preferred on what was seen, before the step's update."""
+    learner = trained(KEBDQN, 40, k=5, test_interval=1_000, learning_rate=0.1).learner
+    program, chosen = learner.engine.program, []
+    for _ in range(40):
+        weights = jax.tree.map(np.array, learner.run.learner.weights)
+        learner.step()
+        head = below(derive(learner.run.key, Purpose.HEAD, learner.lanes.episode[0])[0], 5)
+        q = program.network.member_values(weights, jnp.asarray(learner.lanes.seen), head)
+        assert int(learner.pending[0]) == int(jnp.argmax(q))
+        chosen.append(int(learner.pending[0]))
+    assert set(chosen) == {0, 1}
 
 
 def test_warm_up_steps_are_random_and_nothing_is_learned() -> None:

@@ -68,11 +68,12 @@ def test_what_only_began_anew_does_not_count() -> None:
 
 
 def test_a_full_replay_drops_the_oldest_and_keeps_whole_transitions() -> None:
-    """Also where an environment that only began anew is the last of its message."""
+    """Also right after a message of environments that only began anew."""
     env = SyncVectorEnv([partial(Counter, i) for i in range(2)], autoreset_mode=AutoresetMode.NEXT_STEP)
     agent = DQN(env, eval_env=Counter(), **small(replay_capacity=37)).learn(150)
-    rows = agent.learner.run.replay
-    check_counter(jax.vmap(agent.learner.engine.program.layout.unpack)(rows))
+    for _ in range(2 * LENGTH):  # after every step: what only began anew would lie there until the next one
+        agent.learner.step()
+        check_counter(jax.vmap(agent.learner.engine.program.layout.unpack)(agent.learner.run.replay))
 
 
 def test_a_reused_array_does_no_harm() -> None:

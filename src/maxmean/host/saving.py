@@ -78,7 +78,7 @@ def save(algorithm: Algorithm, path: str | Path) -> Path:
         "kept": plain.pack(list(learner.kept)),
     }
     text = json.dumps(about)
-    # safetensors writes memory as it lies
+    # In the order of their axes: safetensors writes memory as it lies.
     arrays = {name: np.array(array, order="C") for name, array in arrays.items()}
     path = with_suffix(path)
     path.parent.mkdir(parents=True, exist_ok=True)

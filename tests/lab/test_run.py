@@ -196,6 +196,7 @@ def test_a_real_local_ray_gives_the_same_bits(tmp_path: Path, undisturbed: dict[
     assert checksums(out) == undisturbed
 
 
+@pytest.mark.slow
 def test_two_processes_on_one_directory_do_not_harm_each_other(tmp_path: Path, undisturbed: dict[str, str]) -> None:
     command = [*COMMAND, "--out", str(tmp_path / "out"), "--workers", "1", "--quiet"]
     both = [subprocess.Popen(command) for _ in range(2)]

@@ -73,7 +73,7 @@ def maxmin(q: NextValues, parameter: Array) -> Array:
 
 @dataclass(frozen=True)
 class TestBased:
-    """TE-BDQN: each head's T-estimate at level alpha (the parameter, one for all or one a head), as in :func:`kernel_values`.
+    """TE-BDQN: each head's T-estimate at level alpha (the parameter, one for all or one a head), :func:`mev.ensemble_target`.
 
     >>> heads = jnp.array([[0.0, 4.0], [2.0, 2.0]])
     >>> TestBased()(NextValues(heads, heads), 0.01).tolist()
@@ -86,18 +86,20 @@ class TestBased:
     __test__: ClassVar[bool] = False  # its name is not that of a test
 
     def __call__(self, q: NextValues, parameter: Array) -> Array:
-        return kernel_values(q.target, mev.Indicator(jnp.asarray(parameter)[..., None]), covariance=self.covariance)
+        return mev.ensemble_target(
+            q.target, mev.Indicator(jnp.asarray(parameter)[..., None]), covariance=self.covariance
+        )
 
 
 @dataclass(frozen=True)
 class KernelBased:
-    """KE-BDQN: each head's K-estimate with a fixed kernel, as in :func:`kernel_values`; the parameter is not used."""
+    """KE-BDQN: each head's K-estimate with a fixed kernel, :func:`mev.ensemble_target`; the parameter is not used."""
 
     kernel: mev.Kernel = mev.Gaussian()  # noqa: RUF009  (frozen)
     covariance: bool = False
 
     def __call__(self, q: NextValues, parameter: Array) -> Array:
-        return kernel_values(q.target, self.kernel, covariance=self.covariance)
+        return mev.ensemble_target(q.target, self.kernel, covariance=self.covariance)
 
 
 @dataclass(frozen=True)
@@ -107,18 +109,9 @@ class GaussianBased:
     covariance: bool = False
 
     def __call__(self, q: NextValues, parameter: Array) -> Array:
-        return kernel_values(q.target, mev.Gaussian(jnp.asarray(parameter)[..., None]), covariance=self.covariance)
-
-
-def kernel_values(heads: Array, kernel: mev.Kernel, *, covariance: bool = False) -> Array:
-    """The K-estimate of the largest value in each row of [heads, actions]; how sure a value is, the other rows say.
-
-    The variances are those across the heads (ddof 1), not divided by their number: a head is one draw.
-    """
-    if not covariance:
-        return mev.kernel_estimate(heads, jnp.var(heads, axis=0, ddof=1), kernel)
-    covariances = jnp.cov(heads, rowvar=False)
-    return mev.kernel_estimate(heads, jnp.diagonal(covariances), kernel, covariances=covariances)
+        return mev.ensemble_target(
+            q.target, mev.Gaussian(jnp.asarray(parameter)[..., None]), covariance=self.covariance
+        )
 
 
 def value_of(values: Array, actions: Array) -> Array:

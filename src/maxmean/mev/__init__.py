@@ -6,6 +6,7 @@ import importlib
 from typing import Any
 
 from .data import Counts, Samples, Summaries
+from .ensemble import ensemble_target
 from .estimators import (
     average_estimate,
     cross_validation_estimate,
@@ -60,6 +61,7 @@ __all__ = [
     "check_kernel",
     "cross_validation_estimate",
     "double_estimate",
+    "ensemble_target",
     "evaluate",
     "kernel_estimate",
     "kernel_weights",

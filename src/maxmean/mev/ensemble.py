@@ -1,0 +1,65 @@
+"""The K-estimate inside an ensemble: what the next state is worth to each head of a bootstrapped network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .arrays import Array, as_floats, namespace
+from .estimators import kernel_estimate
+from .kernels import Gaussian, Kernel
+
+
+def ensemble_target(
+    q_target_heads: Array,
+    kernel: Kernel | Callable[[Array], Array] = Gaussian(),  # noqa: B008  (frozen)
+    *,
+    covariance: bool = False,
+) -> Array:
+    r"""What the next states are worth to each head: the K-estimate of its largest value, in the place of ``max``.
+
+    .. math::
+        V_k(s') = \sum_a \kappa(T_{k,a})\,Q_k(s', a) \Big/ \sum_a \kappa(T_{k,a}), \qquad
+        T_{k,a} = \frac{Q_k(s', a) - \max_b Q_k(s', b)}{\sqrt{v_a + v_*}}, \qquad
+        v_a = \frac1{K - 1} \sum_k \left(Q_k(s', a) - \bar Q(s', a)\right)^2
+
+    How sure a value is, the other heads say: the variances are those across the K heads (ddof 1), not divided by their
+    number, for a head is one draw; :math:`v_*` is the variance of the head's own best action. ``Indicator(alpha)`` makes it
+    the target of TE-BDQN, any other kernel that of KE-BDQN. The network's target is then
+    ``reward + discount * ensemble_target(...)``, with a discount of zero where the episode has terminated.
+
+    Parameters
+    ----------
+    q_target_heads
+        Values of the next states by the target network's heads, shape ``(..., heads, actions)``, two heads at least. NumPy,
+        JAX (under ``jit``, ``vmap``) or PyTorch; a kernel's parameters may have the shape ``(heads, 1)``, one for each head.
+    kernel
+        One of :mod:`maxmean.mev`'s kernels, or a function of T.
+    covariance
+        Whether T is corrected by the covariances of the actions' values across the heads.
+
+    Returns
+    -------
+    Array
+        One value for each head, shape ``(..., heads)``, of the kind that was given.
+
+    Examples
+    --------
+    One next state, two heads, two actions. The second head's values tie, and the first's do not differ for sure:
+
+    >>> from maxmean.mev import Indicator
+    >>> ensemble_target([[0.0, 4.0], [2.0, 2.0]], Indicator(0.01))
+    array([2., 2.])
+    >>> ensemble_target([[0.0, 4.0], [2.0, 2.0]], Indicator(0.5))
+    array([4., 2.])
+    """
+    xp = namespace(q_target_heads)
+    (heads,) = as_floats(xp, q_target_heads)
+    if heads.ndim < 2 or heads.shape[-2] < 2:
+        raise ValueError(f"heads must have shape (..., heads, actions), two heads at least, not {tuple(heads.shape)}")
+    if not covariance:
+        return kernel_estimate(heads, xp.var(heads, axis=-2, correction=1, keepdims=True), kernel)
+    actions = xp.matrix_transpose(heads)
+    apart = actions - xp.mean(actions, axis=-1, keepdims=True)
+    covariances = (xp.matmul(apart, xp.matrix_transpose(apart)) / (heads.shape[-2] - 1))[..., None, :, :]
+    variances = xp.linalg.diagonal(covariances)
+    return kernel_estimate(heads, variances, kernel, covariances=covariances)

@@ -86,7 +86,7 @@ def test_each_head_may_have_a_level_of_its_own() -> None:
 
 def test_in_pytorch_it_has_gradients_and_stays_on_its_device() -> None:
     heads = torch.randn(4, 3, 2, generator=torch.Generator().manual_seed(0), requires_grad=True)
-    mev.ensemble_target(heads, mev.Gaussian()).sum().backward()  # type: ignore[no-untyped-call]
+    mev.ensemble_target(heads, mev.Gaussian()).sum().backward()
     assert heads.grad is not None
     # A constant added to all values comes out as it went in.
     assert float(heads.grad.sum()) == pytest.approx(4 * 3, rel=1e-5)

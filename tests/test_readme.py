@@ -7,11 +7,18 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "CONTRIBUTING.md"]
+TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
+PAGES = [path for path in sorted((ROOT / "docs").rglob("*.md")) if path not in TUTORIALS]
+DOCUMENTS = [ROOT / "README.md", *PAGES, *TUTORIALS, ROOT / "CONTRIBUTING.md"]
+
+
+def name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
 
 
 def blocks(path: Path, language: str) -> list[str]:
@@ -52,17 +59,39 @@ def test_the_bundled_data_is_what_its_script_makes() -> None:
     assert run.stdout == (ROOT / "src/maxmean/data/ads.csv").read_text()
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def with_python(paths: list[Path]) -> Any:
+    """A test for each of the documents that have Python in them."""
+    return pytest.mark.parametrize("path", [path for path in paths if blocks(path, "python")], ids=name)
+
+
+@with_python([path for path in DOCUMENTS if path not in TUTORIALS and path.name != "tools.md"])
 def test_python_in_the_documents_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each block by itself."""
     monkeypatch.chdir(tmp_path)  # where they write what they write
     for code in blocks(path, "python"):
         exec(compile(code, str(path), "exec"), {})
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+@with_python([*TUTORIALS, ROOT / "docs" / "tools.md"])
+def test_tutorials_can_be_followed_word_for_word(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Block after block, and where a text follows one, it is what that block prints."""
+    monkeypatch.chdir(tmp_path)
+    followed: dict[str, Any] = {"__name__": "tutorial"}
+    for code, shown in re.findall(
+        r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", path.read_text(), flags=re.M | re.S
+    ):
+        exec(compile(code, str(path), "exec"), followed)
+        printed = capsys.readouterr().out
+        if shown:
+            assert [line.rstrip() for line in printed.splitlines()] == [line.rstrip() for line in shown.splitlines()]
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=name)
 def test_links_lead_somewhere(path: Path) -> None:
     for target in re.findall(r"\]\(([^)]+)\)", path.read_text()):
-        assert target.startswith("https://") or (path.parent / target).exists(), target
+        assert target.startswith("https://") or (path.parent / target.partition("#")[0]).exists(), target
 
 
 def test_make_targets_in_the_documents_exist() -> None:

@@ -1,0 +1,103 @@
+"""Hooks of the documentation's build: curves from the shipped tables, formulas as MathML, docstrings' roles as Markdown.
+
+All of it is made when the site is built: no picture is kept in the repository, and no page asks another server for anything.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from maxmean.lab.aggregate import band
+from maxmean.lab.experiments import EXPERIMENTS
+from maxmean.lab.figures import canvas, caption, inline_svg, line
+from maxmean.lab.run import SHIPPED, load_best
+from maxmean.lab.store import Store
+
+CURVE = re.compile(r"<!-- curve: ([a-z-]+) -->")
+FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.S)
+ROLE = re.compile(r":(?:func|class|mod|meth|data|attr):`~?([^`]+)`")
+
+
+def on_page_content(content: str, **_: Any) -> str:
+    """Put curves and formulas in their places."""
+    content = CURVE.sub(lambda found: curve(found[1]), content)
+    return FORMULA.sub(lambda found: formula(html.unescape(found[2]), block=found[1] == "div"), content)
+
+
+def formula(latex: str, *, block: bool) -> str:
+    """LaTeX as MathML, which browsers show by themselves."""
+    from latex2mathml.converter import convert
+
+    return convert(latex.strip(), display="block" if block else "inline")
+
+
+@cache
+def study() -> pd.DataFrame:
+    """The shipped Breakout study."""
+    results = load_best(Store(SHIPPED, create=False), EXPERIMENTS["minatar"])
+    if results is None:
+        raise RuntimeError("the MinAtar study does not ship with this package")
+    return results.table[results.table["game"] == "breakout"]
+
+
+@cache
+def curve(agent: str) -> str:
+    """Test return and bias of an agent's variants over time, and their means over the last tenth."""
+    table = study()
+    own = table[table["agent"] == agent]
+    if own.empty:
+        raise ValueError(f"there is no curve of {agent!r} in the shipped study")
+    figure, axes = canvas(1, 2, width=9, height=3.0)
+    rng = np.random.default_rng(0)
+    rows = []
+    for variant, runs in own.groupby("variant", sort=False):
+        cells = [str(variant)]
+        for ax, column in zip(axes[0], ("test_return", "bias"), strict=True):
+            wide = runs.pivot(index="seed", columns="step", values=column)
+            value, low, high = band([wide.to_numpy()], rng)
+            line(ax, wide.columns.to_numpy() / 1e6, value, str(variant), low=low, high=high)
+            cells.append(f"{runs.loc[runs['step'] > 0.9 * runs['step'].max(), column].mean():.2f}")
+        rows.append("".join(f"<td>{html.escape(cell)}</td>" for cell in cells))
+    caption(axes[0, 0], "test return", "million steps")
+    caption(axes[0, 1], "bias of Q", "million steps")
+    axes[0, 1].axhline(0, color="#8a8f98", lw=0.8)
+    axes[0, 0].legend(frameon=False, fontsize=8)
+    body = "".join(f"<tr>{row}</tr>" for row in rows)
+    return (
+        f'<figure class="curve">{inline_svg(figure, agent)}<figcaption>MinAtar Breakout, {own["seed"].nunique()} seeds, '
+        "learning rate 10<sup>-4.5</sup>; bands are 95% intervals over seeds.</figcaption></figure>"
+        "<table><thead><tr><th>over the last tenth</th><th>test return</th><th>bias of Q</th></tr></thead>"
+        f"<tbody>{body}</tbody></table>"
+    )
+
+
+def markdown_of(text: str) -> str:
+    """A docstring's roles and formulas as Markdown.
+
+    >>> markdown_of("as in :func:`mev.t_statistic`, with :math:`x^2`")
+    'as in `mev.t_statistic`, with $x^2$'
+    """
+    text = re.sub(r":math:`([^`]+)`", r"$\1$", text)
+    text = ROLE.sub(r"`\1`", text)
+    lines, out, i = text.split("\n"), [], 0
+    while i < len(lines):
+        directive = re.match(r"^(\s*)\.\. math::\s*(.*)$", lines[i])
+        i += 1
+        if directive is None:
+            out.append(lines[i - 1])
+            continue
+        indent, formula_lines = directive[1], [directive[2]]
+        while i < len(lines) and (not lines[i].strip() or lines[i].startswith(indent + "    ")):
+            if lines[i].strip():
+                formula_lines.append(lines[i].strip())
+            elif not any(line.startswith(indent + "    ") for line in lines[i + 1 : i + 2]):
+                break
+            i += 1
+        out += ["", f"{indent}$$", *(indent + each for each in formula_lines if each), f"{indent}$$", ""]
+    return "\n".join(out)

@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow benchmark results lint format clean
+.PHONY: help demo test test-slow benchmark results docs lint format clean
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 14
@@ -51,6 +51,13 @@ results: $(VENV)/full  ## compute the shipped results anew, at the paper's scale
 	cd src/maxmean/results && rm -rf $(shell $(BIN)/maxmean list --names)
 	cp -r $(foreach name,$(shell $(BIN)/maxmean list --names),out/paper/$(name)) src/maxmean/results/
 	$(BIN)/python docs/write_verdicts.py
+
+$(VENV)/docs: $(VENV)/core
+	$(PIP) install --constraint constraints.txt --editable '.[docs]'
+	@touch $@
+
+docs: $(VENV)/docs  ## the documentation site, in out/site
+	$(BIN)/mkdocs build --strict
 
 format: $(VENV)/full  ## mend the style
 	$(BIN)/ruff check --fix .

@@ -34,7 +34,11 @@ def formula(latex: str, *, block: bool) -> str:
     """LaTeX as MathML, which browsers show by themselves."""
     from latex2mathml.converter import convert
 
-    return convert(latex.strip(), display="block" if block else "inline")
+    # The converter knows max, but not arg.
+    made = convert(latex.strip().replace(r"\arg\max", r"\mathrm{arg}\max"), display="block" if block else "inline")
+    if unknown := re.search(r">\\\w+", made):
+        raise ValueError(f"the formula {latex!r} has something that cannot be shown: {unknown[0][1:]}")
+    return made
 
 
 @cache
@@ -85,19 +89,18 @@ def markdown_of(text: str) -> str:
     """
     text = re.sub(r":math:`([^`]+)`", r"$\1$", text)
     text = ROLE.sub(r"`\1`", text)
-    lines, out, i = text.split("\n"), [], 0
-    while i < len(lines):
-        directive = re.match(r"^(\s*)\.\. math::\s*(.*)$", lines[i])
-        i += 1
-        if directive is None:
-            out.append(lines[i - 1])
-            continue
-        indent, formula_lines = directive[1], [directive[2]]
-        while i < len(lines) and (not lines[i].strip() or lines[i].startswith(indent + "    ")):
-            if lines[i].strip():
-                formula_lines.append(lines[i].strip())
-            elif not any(line.startswith(indent + "    ") for line in lines[i + 1 : i + 2]):
-                break
-            i += 1
-        out += ["", f"{indent}$$", *(indent + each for each in formula_lines if each), f"{indent}$$", ""]
-    return "\n".join(out)
+    text = re.sub(r"((?:^[ ]*>>> .*\n?)(?:^[ ]*\S.*\n?)*)", _fenced, text, flags=re.M)
+    return re.sub(r"^([ ]*)\.\. math::(.*(?:\n+\1 {4}.*)*)", _displayed, text, flags=re.M)
+
+
+def _fenced(found: re.Match[str]) -> str:
+    """An example as a block of code."""
+    lines = found[0].rstrip("\n").split("\n")
+    indent = lines[0][: len(lines[0]) - len(lines[0].lstrip())]
+    return "\n".join([f"{indent}```pycon", *lines, f"{indent}```", ""])
+
+
+def _displayed(found: re.Match[str]) -> str:
+    """A formula as a block."""
+    lines = [line.strip() for line in found[2].split("\n") if line.strip()]
+    return "\n".join(["", *(found[1] + line for line in ("$$", *lines, "$$")), ""])

@@ -59,7 +59,7 @@ def test_the_bundled_data_is_what_its_script_makes() -> None:
     assert run.stdout == (ROOT / "src/maxmean/data/ads.csv").read_text()
 
 
-def with_python(paths: list[Path]) -> Any:
+def with_python(paths: list[Path]) -> pytest.MarkDecorator:
     """A test for each of the documents that have Python in them."""
     return pytest.mark.parametrize("path", [path for path in paths if blocks(path, "python")], ids=name)
 

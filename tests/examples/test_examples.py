@@ -14,6 +14,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optuna
 import pytest
 import torch
 
@@ -122,7 +123,6 @@ def test_the_rlax_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_optuna_searches_and_prunes_by_the_running_bias(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a training that only pretends: the score is the learning rate, the bias grows with alpha."""
-    optuna = pytest.importorskip("optuna")
     monkeypatch.syspath_prepend(str(EXAMPLES))
     example = load("tune_optuna")
     optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -159,7 +159,6 @@ def run(name: str, *arguments: str, folder: Path) -> str:
 
 
 def test_optuna_tunes_a_real_agent(tmp_path: Path) -> None:
-    pytest.importorskip("optuna")
     out = run("tune_optuna", *FEW, folder=tmp_path)
     assert "2 trials, 0 given up early" in out
     assert "best: alpha 0." in out
@@ -173,7 +172,7 @@ def test_ray_tunes_a_real_agent_through_the_same_objective(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("name", ["torch_bootstrapped_dqn", "rlax_dqn", "tune_optuna", "tune_ray"])
 def test_the_help_says_what_the_defaults_are(name: str, tmp_path: Path) -> None:
-    needs = {"rlax_dqn": "rlax", "tune_optuna": "optuna", "tune_ray": "ray"}
+    needs = {"rlax_dqn": "rlax", "tune_ray": "ray"}
     if name in needs and importlib.util.find_spec(needs[name]) is None:
         pytest.skip(f"needs {needs[name]}")
     assert "(default: 20000)" in " ".join(run(name, "--help", folder=tmp_path).split())

@@ -1,0 +1,66 @@
+"""The documentation's build: what its hooks make of formulas, docstrings and the shipped study."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from maxmean import mev
+from maxmean.deep.agents import AGENTS
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def build() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("build_site", ROOT / "docs" / "build_site.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_algorithm_has_its_page_and_every_page_its_curve(build: ModuleType) -> None:
+    pages = {path.stem: path.read_text() for path in (ROOT / "docs" / "algorithms").glob("*.md")}
+    assert set(pages) == set(AGENTS)
+    for name, text in pages.items():
+        assert "$$" in text
+        assert f"--agent {name}" in text
+        if name != "ada-ke-bdqn":  # beyond the paper, and not in the study
+            assert build.CURVE.findall(text) == [name]
+            assert build.curve(name).count("<svg") == 1
+
+
+def test_an_unknown_curve_is_refused(build: ModuleType) -> None:
+    with pytest.raises(ValueError, match="no curve of 'nobody'"):
+        build.on_page_content("<!-- curve: nobody -->")
+
+
+def test_all_formulas_of_the_pages_can_be_shown(build: ModuleType) -> None:
+    pytest.importorskip("latex2mathml")
+    shown = 0
+    for path in (ROOT / "docs").rglob("*.md"):
+        text = re.sub(r"^```.*?^```|`[^`\n]+`", "", path.read_text(), flags=re.M | re.S)
+        for block, inline in re.findall(r"\$\$(.+?)\$\$|\$([^$\n]+)\$", text, flags=re.S):
+            assert "<math" in build.formula(block or inline, block=bool(block))
+            shown += 1
+    assert shown > 50
+
+
+def test_docstrings_become_markdown(build: ModuleType) -> None:
+    text = build.markdown_of(inspect.cleandoc(mev.t_estimate.__doc__ or ""))
+    assert ">>>" in text.split("```pycon")[1]
+    assert text.count("```") == 2
+    assert text.count("$$") == 2
+    assert build.markdown_of("see :func:`mev.t_statistic` and :math:`x^2`") == "see `mev.t_statistic` and $x^2$"
+
+
+def test_the_navigation_names_every_page() -> None:
+    named = set(re.findall(r"[\w/-]+\.md", (ROOT / "mkdocs.yml").read_text()))
+    assert named == {str(path.relative_to(ROOT / "docs")) for path in (ROOT / "docs").rglob("*.md")}

@@ -12,13 +12,13 @@ that a machine with other work tells the same.
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from turns import in_turns, take
 
 REPEATS = 5
 HEADS = 10
@@ -218,27 +218,7 @@ CASES: dict[str, Callable[[], float]] = {
 
 
 def main() -> None:
-    python = os.environ.get("DEEP_PYTHON", sys.executable)
-    core = {min(os.sched_getaffinity(0))}
-    single = {
-        "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
-        "OMP_NUM_THREADS": "1",
-        "JAX_PLATFORMS": "cpu",
-    }
-    best: dict[str, float] = {}
-    for _ in range(REPEATS):
-        for name in CASES:
-            found = subprocess.run(
-                [python, __file__, "--one", name],
-                capture_output=True,
-                text=True,
-                env={**os.environ, **single},
-                preexec_fn=lambda: os.sched_setaffinity(0, core),
-            )
-            if found.returncode:
-                print(f"left out: {name} ({found.stderr.strip().splitlines()[-1]})", file=sys.stderr)
-                continue
-            best[name] = max(best.get(name, 0.0), float(found.stdout.split()[-1]))
+    best = in_turns(__file__, CASES, os.environ.get("DEEP_PYTHON", sys.executable), REPEATS)
     for name, rate in best.items():
         print(f"{name:24} {rate:10,.1f} {'GFLOP/s' if name == 'matmul ceiling' else 'steps/s'}")
     for mine, peer, target in (("dqn", "Stable-Baselines3 DQN", 4), ("ke-bdqn", "PyTorch KE-BDQN", 3)):
@@ -254,7 +234,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--one"]:
-        print(CASES[sys.argv[2]]())
-    else:
-        main()
+    take(CASES, main)

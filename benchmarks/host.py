@@ -12,7 +12,6 @@ of its own on one core, and the best counts.
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -20,6 +19,7 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+from turns import in_turns, take
 
 REPEATS = 3
 WARMUP = 500
@@ -127,27 +127,7 @@ CASES: dict[str, Callable[[], float]] = {
 
 
 def main() -> None:
-    python = os.environ.get("HOST_PYTHON", sys.executable)
-    core = {min(os.sched_getaffinity(0))}
-    single = {
-        "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
-        "OMP_NUM_THREADS": "1",
-        "JAX_PLATFORMS": "cpu",
-    }
-    best: dict[str, float] = {}
-    for _ in range(REPEATS):
-        for name in CASES:
-            found = subprocess.run(
-                [python, __file__, "--one", name],
-                capture_output=True,
-                text=True,
-                env={**os.environ, **single},
-                preexec_fn=lambda: os.sched_setaffinity(0, core),
-            )
-            if found.returncode:
-                print(f"left out: {name} ({found.stderr.strip().splitlines()[-1]})", file=sys.stderr)
-                continue
-            best[name] = max(best.get(name, 0.0), float(found.stdout.split()[-1]))
+    best = in_turns(__file__, CASES, os.environ.get("HOST_PYTHON", sys.executable), REPEATS)
     for name, rate in best.items():
         print(f"{name:30} {rate:10,.1f} steps/s")
     for where in ("CartPole", "Breakout"):
@@ -157,7 +137,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--one"]:
-        print(CASES[sys.argv[2]]())
-    else:
-        main()
+    take(CASES, main)

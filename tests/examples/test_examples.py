@@ -164,6 +164,7 @@ def test_optuna_tunes_a_real_agent(tmp_path: Path) -> None:
     assert "best: alpha 0." in out
 
 
+@pytest.mark.slow
 def test_ray_tunes_a_real_agent_through_the_same_objective(tmp_path: Path) -> None:
     pytest.importorskip("ray")
     out = run("tune_ray", *FEW, "--trials", "1", "--out", str(tmp_path / "ray"), folder=tmp_path)

@@ -94,6 +94,7 @@ def test_ads_average_what_they_say(shipped: Store) -> None:
     assert (results.table["squared"] >= results.table["error"] ** 2 - 1e-18).all()
 
 
+@pytest.mark.slow
 def test_the_maximisation_bias_curves_are_those_of_a_fresh_smaller_run(shipped: Store) -> None:
     """Share of left in the last ten episodes: 20,000 fresh runs against the shipped 100,000, 5 standard errors apart at most."""
     from maxmean import tabular

@@ -166,6 +166,7 @@ def test_settings_are_changed_by_name() -> None:
             change(Settings(), [text])
 
 
+@pytest.mark.slow
 def test_a_dry_run_says_what_it_will_take(tmp_path: Path) -> None:
     options = [
         "--scale",

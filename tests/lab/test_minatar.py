@@ -216,8 +216,7 @@ def test_killed_in_the_middle_of_a_shard_it_goes_on_and_yields_the_same_tables(t
 
 def checkpoints(folder: Path) -> int:
     """The latest step of which a training's checkpoint is there."""
-    steps = [int(path.name) for path in folder.glob("minatar/*.state/checkpoints/*") if path.name.isdigit()]
-    return max(steps, default=0)
+    return max((int(path.name.split("-")[0]) for path in folder.glob("minatar/*.state/checkpoints/[0-9]*")), default=0)
 
 
 def tables(folder: Path) -> dict[str, str]:

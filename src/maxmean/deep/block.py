@@ -20,6 +20,7 @@ from .family import Family
 from .plan import Plan, RunId
 from .program import Program, Run, Tally
 from .settings import Settings
+from .update import copy_target
 
 
 class Measurement(NamedTuple):
@@ -56,11 +57,6 @@ class Compiled:
     @cached_property
     def learn(self) -> Callable[..., Run]:
         return self._jit(self.program.learn, 2, donate=True)
-
-    @cached_property
-    def copy(self) -> Callable[..., Any]:
-        """A copy of the weights, in memory of its own."""
-        return jax.jit(lambda weights: jax.tree.map(jnp.copy, weights))
 
     @cached_property
     def adapt(self) -> Callable[..., jax.Array]:
@@ -125,8 +121,7 @@ class Block:
     def _copy_target(self) -> None:
         """The target network becomes a copy of the one that learns; then those that adapt do."""
         assert self.state is not None
-        learner = self.state.learner
-        self.state = self.state._replace(learner=learner._replace(target=self.compiled.copy(learner.weights)))
+        self.state = self.state._replace(learner=copy_target(self.state.learner))
         if self.compiled.program.family.adaptation is not None:
             self.state = self.state._replace(parameter=self.compiled.adapt(self.state, self.step, self.filled))
 

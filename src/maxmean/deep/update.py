@@ -45,6 +45,16 @@ class Learner(NamedTuple):
     """The optimiser's state."""
 
 
+@jax.jit
+def _copied(weights: Weights) -> Weights:
+    return jax.tree.map(jnp.copy, weights)
+
+
+def copy_target(learner: Learner) -> Learner:
+    """The target network becomes a copy of the one that learns, in memory of its own: an update gives its weights' away."""
+    return learner._replace(target=_copied(learner.weights))
+
+
 class Losses(NamedTuple):
     """What an update tells about itself."""
 

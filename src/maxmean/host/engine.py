@@ -196,11 +196,6 @@ class Engine:
         return self.program.environment.n_actions
 
     @cached_property
-    def copy(self) -> Callable[[Any], Any]:
-        """A copy of the weights, in memory of its own."""
-        return jax.jit(lambda weights: jax.tree.map(jnp.copy, weights))
-
-    @cached_property
     def values(self) -> Callable[[Run, Any], Array]:
         """Q by every member for observations [batch, ...]: [batch, members, actions]."""
         return jax.jit(lambda run, seen: self.program.network.values(run.learner.weights, seen))

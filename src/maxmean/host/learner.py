@@ -15,6 +15,7 @@ from ..deep.family import Family
 from ..deep.memory import need_of, refuse_too_much
 from ..deep.program import Program, Run, Tally
 from ..deep.settings import Settings
+from ..deep.update import copy_target
 from . import states
 from .engine import Engine, Outside, engine_of
 from .rollouts import Player
@@ -168,8 +169,7 @@ class Learner:
 
     def _copy_target(self) -> None:
         """The target network becomes a copy of the one that learns; then the agent adapts, if it does."""
-        learner = self.run.learner
-        self.run = self.run._replace(learner=learner._replace(target=self.engine.copy(learner.weights)))
+        self.run = self.run._replace(learner=copy_target(self.run.learner))
         if self.engine.program.family.adaptation is not None:
             player = self.player()
             assert player is not None

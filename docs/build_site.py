@@ -43,40 +43,41 @@ def formula(latex: str, *, block: bool) -> str:
 
 @cache
 def study() -> pd.DataFrame:
-    """The shipped Breakout study."""
+    """The shipped MinAtar study."""
     results = load_best(Store(SHIPPED, create=False), EXPERIMENTS["minatar"])
     if results is None:
         raise RuntimeError("the MinAtar study does not ship with this package")
-    return results.table[results.table["game"] == "breakout"]
+    return results.table
 
 
 @cache
 def curve(agent: str) -> str:
-    """Test return and bias of an agent's variants over time, and their means over the last tenth."""
+    """Test return and bias of an agent's variants over time in each game, and their means over the last tenth."""
     table = study()
     own = table[table["agent"] == agent]
     if own.empty:
         raise ValueError(f"there is no curve of {agent!r} in the shipped study")
-    figure, axes = canvas(1, 2, width=9, height=3.0)
+    games = list(dict.fromkeys(own["game"]))
+    figure, axes = canvas(len(games), 2, width=9, height=2.8)
     rng = np.random.default_rng(0)
-    rows = []
-    for variant, runs in own.groupby("variant", sort=False):
-        cells = [str(variant)]
-        for ax, column in zip(axes[0], ("test_return", "bias"), strict=True):
-            wide = runs.pivot(index="seed", columns="step", values=column)
-            value, low, high = band([wide.to_numpy()], rng)
-            line(ax, wide.columns.to_numpy() / 1e6, value, str(variant), low=low, high=high)
-            cells.append(f"{runs.loc[runs['step'] > 0.9 * runs['step'].max(), column].mean():.2f}")
-        rows.append("".join(f"<td>{html.escape(cell)}</td>" for cell in cells))
-    caption(axes[0, 0], "test return", "million steps")
-    caption(axes[0, 1], "bias of Q", "million steps")
-    axes[0, 1].axhline(0, color="#8a8f98", lw=0.8)
-    axes[0, 0].legend(frameon=False, fontsize=8)
-    body = "".join(f"<tr>{row}</tr>" for row in rows)
+    body = ""
+    for row, game in zip(axes, games, strict=True):
+        for variant, runs in own[own["game"] == game].groupby("variant", sort=False):
+            cells = [game, str(variant)]
+            for ax, column in zip(row, ("test_return", "bias"), strict=True):
+                wide = runs.pivot(index="seed", columns="step", values=column)
+                value, low, high = band([wide.to_numpy()], rng)
+                line(ax, wide.columns.to_numpy() / 1e6, value, str(variant), low=low, high=high)
+                cells.append(f"{runs.loc[runs['step'] > 0.9 * runs['step'].max(), column].mean():.2f}")
+            body += "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>"
+        caption(row[0], f"{game}: test return", "million steps")
+        caption(row[1], f"{game}: bias of Q", "million steps")
+        row[1].axhline(0, color="#8a8f98", lw=0.8)
+        row[0].legend(frameon=False, fontsize=8)
     return (
-        f'<figure class="curve">{inline_svg(figure, agent)}<figcaption>MinAtar Breakout, {own["seed"].nunique()} seeds, '
+        f'<figure class="curve">{inline_svg(figure, agent)}<figcaption>MinAtar, {own["seed"].nunique()} seeds, '
         "learning rate 10<sup>-4.5</sup>; bands are 95% intervals over seeds.</figcaption></figure>"
-        "<table><thead><tr><th>over the last tenth</th><th>test return</th><th>bias of Q</th></tr></thead>"
+        "<table><thead><tr><th>game</th><th>over the last tenth</th><th>test return</th><th>bias of Q</th></tr></thead>"
         f"<tbody>{body}</tbody></table>"
     )
 

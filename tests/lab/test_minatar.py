@@ -41,6 +41,17 @@ def test_it_splits_into_runs_for_cores_and_into_groups_for_a_gpu() -> None:
     assert [MINATAR.wants_gpu(MINATAR.settings(scale)) for scale in MINATAR.scales] == [False, True, True]
 
 
+def test_what_is_chosen_beside_a_shard_does_not_change_it() -> None:
+    """So a study can be run game by game into one directory, and grow."""
+    study = MINATAR.settings("study")
+    whole = {shard.key for shard in MINATAR.shards(study, 0)}
+    for game in study.games:
+        assert {shard.key for shard in MINATAR.shards(replace(study, games=(game,)), 0)} <= whole
+    assert not whole & {shard.key for shard in MINATAR.shards(replace(study, steps=2_000_000), 0)}
+    assert not whole & {shard.key for shard in MINATAR.shards(replace(study, seeds=6), 0)}
+    assert not whole & {shard.key for shard in MINATAR.shards(replace(study, learning_rates=(1e-5,)), 0)}
+
+
 def test_a_shard_is_a_tidy_table_and_becomes_figures(tmp_path: Path) -> None:
     settings = Settings(
         games=("breakout",),

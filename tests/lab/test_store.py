@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 
 from maxmean import whole
-from maxmean.lab.experiment import Shard
-from maxmean.lab.store import DamagedError, Store, StoreError
+from maxmean.lab.experiment import Shard, plain
+from maxmean.lab.store import DamagedError, Plan, Store, StoreError
 from maxmean.whole import as_parquet
 from toys import Settings, Toy
 
@@ -140,7 +140,8 @@ def test_what_killed_processes_left_is_swept_when_it_is_old(tmp_path: Path) -> N
 
 def test_plans_are_kept(tmp_path: Path) -> None:
     store, shards = Store(tmp_path), Toy().shards(Settings(), 3)
-    assert store.read_plan("toy", "quick", 3) == []
-    store.write_plan("toy", "quick", shards)
-    assert store.read_plan("toy", "quick", 3) == shards
+    assert store.read_plan("toy", "quick", 3) is None
+    plan = Plan(plain(Settings()), shards)
+    store.write_plan("toy", "quick", plan)
+    assert store.read_plan("toy", "quick", 3) == plan
     assert store.seeds("toy", "quick") == [3]

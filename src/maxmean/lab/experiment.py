@@ -46,6 +46,8 @@ class Experiment(ABC, Generic[S]):
 
     scales: ClassVar[tuple[str, ...]] = ("quick", "paper")
     """The scales that it has settings for."""
+    selectors: ClassVar[tuple[str, ...]] = ()
+    """Settings that only say which shards there are, because the parts have all of it: a shard is the same whatever they are."""
     only_by_name: ClassVar[bool] = False
     """Whether it is left out unless it is named, because it takes a GPU, or days."""
 
@@ -86,8 +88,13 @@ class Experiment(ABC, Generic[S]):
 
     def shards(self, settings: S, seed: int) -> list[Shard]:
         """The shards of these settings, in the order in which their tables are joined."""
-        plain = json.loads(json.dumps(asdict(settings)))  # type: ignore[call-overload]
-        return [Shard(self.name, self.version, plain, dict(part), seed) for part in self.parts(settings)]
+        own = {name: value for name, value in plain(settings).items() if name not in self.selectors}
+        return [Shard(self.name, self.version, own, dict(part), seed) for part in self.parts(settings)]
+
+
+def plain(settings: Any) -> dict[str, Any]:
+    """Settings as JSON has them."""
+    return dict(json.loads(json.dumps(asdict(settings))))
 
 
 @dataclass(frozen=True)
@@ -97,6 +104,7 @@ class Shard:
     experiment: str
     version: int
     settings: dict[str, Any]
+    """Without the selectors."""
     part: dict[str, Any]
     seed: int
 

@@ -12,10 +12,10 @@ from ..mev.data import DataError
 from .change import change
 from .claims import Verdict, judge
 from .engines import Engine, Outcome, Task
-from .experiment import SCALES, Experiment, Results, Shard
+from .experiment import SCALES, Experiment, Results, Shard, plain
 from .experiments import EXPERIMENTS
 from .progress import Reporter
-from .store import DamagedError, Store
+from .store import DamagedError, Plan, Store
 
 SHIPPED = Path(__file__).parents[1] / "results"
 """The ``paper``-scale results that come with the package."""
@@ -55,7 +55,7 @@ def reproduce(jobs: Sequence[Job], store: Store, engine: Engine, seed: int, repo
     for job in jobs:
         experiment, scale = job.experiment, job.scale
         shards = experiment.shards(job.settings, seed)
-        store.write_plan(experiment.name, scale, shards)
+        store.write_plan(experiment.name, scale, Plan(plain(job.settings), shards))
         missing = [shard for shard in shards if not _present(store, shard, report)]
         kept += len(shards) - len(missing)
         report.begin(experiment.name, len(shards), len(shards) - len(missing))
@@ -93,13 +93,13 @@ def load(store: Store, experiment: Experiment[Any], scale: str, seed: int) -> Re
     import pandas as pd
 
     try:
-        shards = store.read_plan(experiment.name, scale, seed)
+        plan = store.read_plan(experiment.name, scale, seed)
     except DamagedError:
         return None
-    if not shards:
+    if not plan or not plan.shards:
         return None
     tables, seconds, versions, missing = [], 0.0, set(), 0
-    for shard in shards:
+    for shard in plan.shards:
         try:
             table, manifest = store.read(shard) if store.has(shard) else (None, None)
         except DamagedError:
@@ -111,10 +111,10 @@ def load(store: Store, experiment: Experiment[Any], scale: str, seed: int) -> Re
         seconds += manifest["seconds"]
         versions.add(", ".join(f"{name} {number}" for name, number in manifest["versions"].items()))
     joined = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
-    settings = _settings(experiment, shards[0].settings)
-    if settings is None or shards[0].version != experiment.version:
+    settings = _settings(experiment, plan.settings)
+    if settings is None or plan.shards[0].version != experiment.version:
         return None
-    return Results(experiment.name, scale, settings, shards[0].seed, joined, missing, seconds, tuple(sorted(versions)))
+    return Results(experiment.name, scale, settings, seed, joined, missing, seconds, tuple(sorted(versions)))
 
 
 def _settings(experiment: Experiment[Any], stored: dict[str, Any]) -> Any:

@@ -14,8 +14,7 @@ import io
 import json
 import os
 import platform
-from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,6 +36,14 @@ class StoreError(Exception):
 
 class DamagedError(StoreError):
     """A file that is not what its manifest says."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What makes up an experiment at a scale from a seed: all its settings, and its shards."""
+
+    settings: dict[str, Any]
+    shards: list[Shard]
 
 
 class Store:
@@ -106,22 +113,25 @@ class Store:
         for kind in ("json", "parquet"):
             self._path(shard, kind).unlink(missing_ok=True)
 
-    def write_plan(self, experiment: str, scale: str, shards: Sequence[Shard]) -> None:
+    def write_plan(self, experiment: str, scale: str, plan: Plan) -> None:
         """Note which shards make up an experiment at a scale from a seed."""
-        plan = {"scale": scale, "seed": shards[0].seed, "shards": [asdict(shard) for shard in shards]}
+        seed = plan.shards[0].seed
         try:
             (self.root / experiment).mkdir(exist_ok=True)
-            self._write(self.root / experiment / f"{scale}-{shards[0].seed}.plan.json", plan)
+            self._write(
+                self.root / experiment / f"{scale}-{seed}.plan.json", {"scale": scale, "seed": seed, **asdict(plan)}
+            )
         except OSError as error:
             raise _clear(error, self.root) from None
 
-    def read_plan(self, experiment: str, scale: str, seed: int) -> list[Shard]:
-        """The shards of an experiment at a scale from a seed; none if it was never run here."""
+    def read_plan(self, experiment: str, scale: str, seed: int) -> Plan | None:
+        """What makes up an experiment at a scale from a seed; None if it was never run here."""
         path = self.root / experiment / f"{scale}-{seed}.plan.json"
         if not path.exists():
-            return []
+            return None
+        content = _json(path)
         try:
-            return [Shard(**shard) for shard in _json(path)["shards"]]
+            return Plan(dict(content["settings"]), [Shard(**shard) for shard in content["shards"]])
         except (KeyError, TypeError):
             raise DamagedError(f"{str(path)!r} is damaged: it is no list of shards") from None
 

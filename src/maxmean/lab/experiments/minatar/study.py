@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ....deep import Settings as TrainingSettings
 
 GAMES = ("asterix", "breakout", "freeway", "seaquest", "space_invaders")
-STUDIED = ("breakout",)
+STUDIED = ("asterix", "breakout")
 """The games whose results come with the package."""
 SINGLE = ("dqn", "ddqn", "scdqn:2", "scdqn:3", "scdqn:4")
 MAXMIN = ("maxmin-dqn:2", "maxmin-dqn:3")
@@ -77,6 +77,7 @@ class MinAtar(Experiment[Settings]):
     needs = ("optax", "deep")
     claims = CLAIMS
     scales = ("quick", "study", "paper")
+    selectors = ("games", "single", "maxmin", "heads", "seeds", "learning_rates")
     only_by_name = True
 
     def settings(self, scale: str) -> Settings:

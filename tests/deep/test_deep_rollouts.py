@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -166,6 +167,27 @@ def test_by_hand_a_cut_episode_goes_on_with_its_last_value() -> None:
     for place, bias in ((1, 1.5), (0, -1.0)):
         found = bias_of(program(DQN()), run_of(DQN(), [C], [(place, 5)] * 3), 0, 3, 30)
         assert (int(found.pairs), float(found.mean)) == (4, bias)
+
+
+def test_runs_that_are_measured_together_are_the_runs_alone() -> None:
+    """Episodes of one, three and six steps (cut off) side by side: whoever is done waits, and nothing of it changes."""
+    prog = program(DQN())
+    runs = [run_of(DQN(), [A], [(2, 0)]), run_of(DQN(), [A], [(0, 0)]), run_of(DQN(), [C], [(0, 0)])]
+
+    @partial(jax.jit, compiler_options=QUICK)
+    def together(runs: Run) -> tuple[rollouts.Bias, jax.Array]:
+        def measured(run: Run) -> tuple[rollouts.Bias, jax.Array]:
+            bias = rollouts.estimate_bias(prog, run, jnp.int32(0), jnp.int32(1), 30, "runs")
+            return bias, rollouts.greedy_return(prog, run, jnp.int32(0), 30, "runs")
+
+        return jax.vmap(measured, axis_name="runs")(runs)
+
+    bias, returned = together(jax.tree.map(lambda *leaves: jnp.stack(leaves), *runs))
+    assert bias.pairs.tolist() == [4 * 1, 4 * 3, 4 * 6]
+    for i, run in enumerate(runs):
+        alone = bias_of(prog, run, 0, 1, 30)
+        assert differences(jax.tree.map(operator.itemgetter(i), bias), alone) == []
+        assert float(returned[i]) == float(return_of(prog, run, 0, 30))
 
 
 def test_networks_act_on_their_smallest_values() -> None:

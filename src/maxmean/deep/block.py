@@ -22,6 +22,9 @@ from .program import Program, Run, Tally
 from .settings import Settings
 from .update import copy_target
 
+RUNS = "runs"
+"""The axis of the runs that advance together."""
+
 
 class Measurement(NamedTuple):
     """What is measured of a block's runs at one step; every entry has the runs as its first axis."""
@@ -43,7 +46,7 @@ class Compiled:
 
     def _jit(self, function: Callable[..., Any], arguments: int, *, donate: bool = False) -> Callable[..., Any]:
         if self.batched:
-            function = jax.vmap(function, in_axes=(0,) + (None,) * arguments)
+            function = jax.vmap(function, in_axes=(0,) + (None,) * arguments, axis_name=RUNS)
         return jax.jit(function, donate_argnums=0 if donate else ())
 
     @cached_property
@@ -69,9 +72,11 @@ class Compiled:
 
     @cached_property
     def measure(self) -> Callable[..., Measurement]:
+        together = RUNS if self.batched else None
+
         def measure(run: Run, step: jax.Array, filled: jax.Array) -> Measurement:
-            returned = rollouts.greedy_return(self.program, run, step, self.limit)
-            bias = rollouts.estimate_bias(self.program, run, step, filled, self.limit)
+            returned = rollouts.greedy_return(self.program, run, step, self.limit, together)
+            bias = rollouts.estimate_bias(self.program, run, step, filled, self.limit, together)
             return Measurement(returned, bias, run.tally, run.parameter, run.diverged)
 
         return self._jit(measure, 2)

@@ -2,6 +2,9 @@
 
 All of them play many episodes side by side until the last has ended. Where they start from states of the replay, they play on
 copies: the replay stays as it is. A truncated episode is not over, so its return goes on with the value of its last state.
+
+Runs that are measured at once (``jax.vmap`` over an axis with a name) share their loops: all play until the last episode of all
+runs has ended. Else each run would have a clock of its own, and every step would copy all that was recorded before it.
 """
 
 from __future__ import annotations
@@ -40,15 +43,18 @@ class Bias(NamedTuple):
     """Visited pairs."""
 
 
-def greedy_return(program: Program, run: Run, number: Array, limit: int) -> Array:
-    """The mean return of ``settings.test_episodes`` episodes from the environment's start; undiscounted."""
+def greedy_return(program: Program, run: Run, number: Array, limit: int, together: str | None = None) -> Array:
+    """The mean return of ``settings.test_episodes`` episodes from the environment's start; undiscounted.
+
+    ``together`` names the axis of the runs that are measured at once.
+    """
     episodes = program.settings.test_episodes
     environment, key = program.environment, derive(run.key, Purpose.TEST, number)
     start = word_array(key, jnp.uint32(0xFFFFFFFF), 2 * episodes).reshape(episodes, 2)
     states, seen = jax.vmap(environment.reset)(start)
 
-    def play(carry: tuple[Array, Any, Array, Array, Array]) -> tuple[Array, Any, Array, Array, Array]:
-        t, states, seen, running, total = carry
+    def play(carry: tuple[Any, ...]) -> tuple[Any, ...]:
+        t, _, states, seen, running, total = carry
         if program.family.bootstrapped:
             actions = vote(program.network.values(run.learner.weights, seen))
         else:
@@ -56,15 +62,21 @@ def greedy_return(program: Program, run: Run, number: Array, limit: int) -> Arra
         keys = word_array(key, t.astype(jnp.uint32), 2 * episodes).reshape(episodes, 2)
         after = jax.vmap(environment.step)(keys, states, actions)
         total = total + jnp.where(running, after.reward, 0.0)
-        return t + 1, after.state, after.observation, running & ~after.terminated & ~after.truncated, total
+        running = running & ~after.terminated & ~after.truncated
+        return t + 1, _anyone(running, together), after.state, after.observation, running, total
 
-    begin = (jnp.int32(0), states, seen, jnp.ones(episodes, bool), jnp.zeros(episodes))
-    *_, total = jax.lax.while_loop(lambda c: jnp.any(c[3]) & (c[0] < limit), play, begin)
+    begin = (jnp.int32(0), jnp.bool_(True), states, seen, jnp.ones(episodes, bool), jnp.zeros(episodes))
+    *_, total = jax.lax.while_loop(lambda c: c[1] & (c[0] < limit), play, begin)
     return jnp.mean(total)
 
 
-def estimate_bias(program: Program, run: Run, number: Array, filled: Array, limit: int) -> Bias:
-    """Play greedy episodes from states of the replay to their end and compare each pair's Q with its Monte Carlo return."""
+def estimate_bias(
+    program: Program, run: Run, number: Array, filled: Array, limit: int, together: str | None = None
+) -> Bias:
+    """Play greedy episodes from states of the replay to their end and compare each pair's Q with its Monte Carlo return.
+
+    ``together`` names the axis of the runs that are measured at once.
+    """
     settings, members = program.settings, program.family.members
     heads = members if program.family.bootstrapped else 1
     episodes = settings.bias_episodes_per_head if program.family.bootstrapped else settings.bias_episodes
@@ -73,7 +85,7 @@ def estimate_bias(program: Program, run: Run, number: Array, filled: Array, limi
     states = program.stored_states(run, filled, word_array(key, jnp.uint32(0xFFFFFFFF), lanes))
 
     def play(carry: tuple[Any, ...]) -> tuple[Any, ...]:
-        t, states, running, cut, tail, length, values, rewards = carry
+        t, _, states, running, cut, tail, length, values, rewards = carry
         q = _own_values(program, run, states, heads)
         actions = jnp.argmax(q, axis=-1)
         best = value_of(q, actions)
@@ -86,12 +98,14 @@ def estimate_bias(program: Program, run: Run, number: Array, filled: Array, limi
         out_of_time = (t + 1 >= limit) & running
         cut = running & ~after.terminated & (after.truncated | out_of_time)
         goes_on = running & ~after.terminated & ~cut
-        return t + 1, _where(running, after.state, states), goes_on, cut, tail, length, values, rewards
+        anyone = _anyone(goes_on | cut, together)
+        return t + 1, anyone, _where(running, after.state, states), goes_on, cut, tail, length, values, rewards
 
     none = jnp.zeros(lanes, bool)
     record = jnp.zeros((limit + 1, lanes), jnp.float32)
-    begin = (jnp.int32(0), states, ~none, none, jnp.zeros(lanes), jnp.zeros(lanes, jnp.int32), record, record)
-    t, _, _, _, tail, length, values, rewards = jax.lax.while_loop(lambda c: jnp.any(c[2] | c[3]), play, begin)
+    length = jnp.zeros(lanes, jnp.int32)
+    begin = (jnp.int32(0), jnp.bool_(True), states, ~none, none, jnp.zeros(lanes), length, record, record)
+    t, *_, tail, length, values, rewards = jax.lax.while_loop(lambda c: c[1], play, begin)
 
     def back(i: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
         later, returns = carry
@@ -146,6 +160,15 @@ def turn(adaptation: Adaptation, run: Run, each: Array) -> Run:
     moved = run.parameter + adaptation.direction * run.adaptation_rate * difference
     moved = jnp.clip(moved, adaptation.low, adaptation.high)
     return run._replace(parameter=jnp.where(run.adaptation_rate > 0.0, moved, run.parameter))
+
+
+def _anyone(lanes: Array, together: str | None) -> Array:
+    """Whether any of the lanes is true, of this run or of all those that are measured together."""
+    here = jnp.any(lanes)
+    if together is None:
+        return here
+    anywhere: Array = jax.lax.pmax(here, together)  # type: ignore[no-untyped-call]
+    return anywhere
 
 
 def _where(lanes: Array, new: Any, old: Any) -> Any:

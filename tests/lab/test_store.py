@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import importlib.metadata
 import json
 import os
 import time
@@ -136,6 +137,15 @@ def test_what_killed_processes_left_is_swept_when_it_is_old(tmp_path: Path) -> N
     Store(tmp_path)
     assert not old.exists()
     assert young.exists()
+
+
+def test_the_versions_are_kept_that_the_numbers_depend_on(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.write(shard(), as_parquet(TABLE), 0.0, ["numba"])
+    versions = store.read(shard())[1]["versions"]
+    assert versions["numba"] == importlib.metadata.version("numba")
+    assert versions["numpy"] == np.__version__
+    assert "jax" not in versions
 
 
 def test_plans_are_kept(tmp_path: Path) -> None:

@@ -43,6 +43,8 @@ class Experiment(ABC, Generic[S]):
     claims: ClassVar[Sequence[Claim]] = ()
     needs: ClassVar[tuple[str, str] | None] = None
     """A module beyond the core that it computes with, and the extra that brings it."""
+    packages: ClassVar[tuple[str, ...]] = ()
+    """Packages beyond the core on which its numbers depend: their versions are kept with the tables."""
 
     scales: ClassVar[tuple[str, ...]] = ("quick", "paper")
     """The scales that it has settings for."""

@@ -61,6 +61,7 @@ def reproduce(jobs: Sequence[Job], store: Store, engine: Engine, seed: int, repo
         report.begin(experiment.name, len(shards), len(shards) - len(missing))
         tasks += [Task(experiment, job.settings, shard, store.folder(shard)) for shard in missing]
     failed = []
+    packages = {job.experiment.name: job.experiment.packages for job in jobs}
     outcomes = engine.run(tasks)
     try:
         for outcome in outcomes:
@@ -68,7 +69,7 @@ def reproduce(jobs: Sequence[Job], store: Store, engine: Engine, seed: int, repo
                 failed.append(outcome)
                 report.say(f"{outcome.shard} failed: {outcome.error.strip().splitlines()[-1]}")
             else:
-                store.write(outcome.shard, outcome.table, outcome.seconds)
+                store.write(outcome.shard, outcome.table, outcome.seconds, packages[outcome.shard.experiment])
                 shutil.rmtree(store.folder(outcome.shard), ignore_errors=True)
                 report.advance(outcome.shard.experiment)
     finally:

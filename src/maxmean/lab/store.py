@@ -14,6 +14,7 @@ import io
 import json
 import os
 import platform
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -86,13 +87,13 @@ class Store:
         self._verified(shard)
         return True
 
-    def write(self, shard: Shard, table: bytes, seconds: float) -> None:
-        """Keep a shard's table."""
+    def write(self, shard: Shard, table: bytes, seconds: float, packages: Sequence[str] = ()) -> None:
+        """Keep a shard's table, with the versions of the core and of ``packages``."""
         manifest = {
             **asdict(shard),
             "sha256": hashlib.sha256(table).hexdigest(),
             "seconds": round(seconds, 3),
-            "versions": software(),
+            "versions": software(packages),
         }
         try:
             self._path(shard, "parquet").parent.mkdir(exist_ok=True)
@@ -166,9 +167,9 @@ class Store:
         write_whole(path, (json.dumps(content, indent=1, sort_keys=True) + "\n").encode())
 
 
-def software() -> dict[str, str]:
-    """The versions that a result may depend on."""
-    names = ("numpy", "scipy", "pandas", "pyarrow")
+def software(packages: Sequence[str] = ()) -> dict[str, str]:
+    """The versions that a result may depend on: the core's, and those of some packages."""
+    names = ("numpy", "scipy", "pandas", "pyarrow", *packages)
     return {"maxmean": __version__, "python": platform.python_version(), **{name: version(name) for name in names}}
 
 

@@ -71,6 +71,7 @@ class Cliff(Experiment[Settings]):
     title = "Cliff Walking: learning curves"
     section = "7.3"
     needs = ("numba", "tabular")
+    packages = ("numba",)
 
     def settings(self, scale: str) -> Settings:
         return Settings() if scale == "paper" else Settings(runs=40, blocks=4, episodes=600)

@@ -40,6 +40,7 @@ class CliffRates(Experiment[Settings]):
     title = "Cliff Walking: interim and asymptotic returns over learning rates"
     section = "7.3"
     needs = ("numba", "tabular")
+    packages = ("numba",)
 
     def settings(self, scale: str) -> Settings:
         if scale == "paper":

@@ -41,6 +41,7 @@ class Convergence(Experiment[Settings]):
     title = "Convergence on random MDPs"
     section = "5.1, appendix D"
     needs = ("numba", "tabular")
+    packages = ("numba",)
 
     def settings(self, scale: str) -> Settings:
         return Settings() if scale == "paper" else Settings(problems=5, steps=(1_000, 10_000, 100_000))

@@ -47,6 +47,7 @@ class MaximizationBias(Experiment[Settings]):
     title = "The maximisation-bias example"
     section = "7.2"
     needs = ("numba", "tabular")
+    packages = ("numba",)
 
     def settings(self, scale: str) -> Settings:
         if scale == "paper":

@@ -75,6 +75,7 @@ class MinAtar(Experiment[Settings]):
     title = "MinAtar: return and bias of deep agents"
     section = "7.4"
     needs = ("optax", "deep")
+    packages = ("jax", "jaxlib", "optax")
     claims = CLAIMS
     scales = ("quick", "study", "paper")
     selectors = ("games", "single", "maxmin", "heads", "seeds", "learning_rates")

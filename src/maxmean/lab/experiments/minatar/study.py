@@ -154,7 +154,10 @@ class MinAtar(Experiment[Settings]):
         keys = ["step", "variant", "learning_rate", "seed"]
         fifths = found.quantiles.pivot(index=keys, columns="fifth", values=["value", "bias"])
         fifths.columns = [f"{name}_fifth_{fifth}" for name, fifth in fifths.columns]
-        return found.records.merge(fifths.reset_index(), on=keys).assign(game=part["game"])
+        table = found.records.merge(fifths.reset_index(), on=keys).assign(game=part["game"])
+        # What was computed in single precision needs no more to be kept: the learning rate is the key that it was given as.
+        measured = table.select_dtypes("float64").columns.drop("learning_rate")
+        return table.astype(dict.fromkeys(measured, "float32"))
 
     def figures(self, results: Results[Settings]) -> dict[str, Figure]:
         found = {game: game_figure(results, game) for game in results.settings.games}

@@ -37,6 +37,8 @@ __all__ = [
     "mev",
 ]
 
+_ROOMS = ("deep", "envs", "host", "lab", "mev", "tabular")
+
 _AGENTS = ("BDQN", "DDQN", "DQN", "KEBDQN", "SCDQN", "TEBDQN", "AdaKEBDQN", "AdaTEBDQN", "MaxMinDQN")
 
 _HOME = {
@@ -50,11 +52,13 @@ _HOME = {
 
 def __getattr__(name: str) -> Any:
     """Import on first use: ``import maxmean`` alone stays quick."""
-    if name == "mev":
-        return importlib.import_module(".mev", __name__)
+    if name in _ROOMS:
+        return importlib.import_module(f".{name}", __name__)
     if name in _HOME:
         return getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from .names import no_attribute
+
+    raise AttributeError(no_attribute(__name__, name, __all__), name=name)
 
 
 def __dir__() -> list[str]:

@@ -18,10 +18,19 @@ def unknown(what: str, name: object, known: Iterable[str], *, more: str = "", cu
     return f"{what} {name!r}{hint} (there are {', '.join(names.values())}{more})"
 
 
-def missing(what: str, package: str) -> str:
-    """A sentence that names the extra which brings ``package``; it has the package's name.
+def missing(what: str, package: str, extra: str | None = None) -> str:
+    """A sentence that names the extra which brings ``package``; it has the package's name unless it is given.
 
     >>> missing("drawing", "crayons")
     "drawing needs the package crayons, which is not installed: pip install 'maxmean[crayons]'"
     """
-    return f"{what} needs the package {package}, which is not installed: pip install 'maxmean[{package}]'"
+    return f"{what} needs the package {package}, which is not installed: pip install 'maxmean[{extra or package}]'"
+
+
+def no_attribute(module: str, name: str, known: Iterable[str]) -> str:
+    """What Python says of a name that a module does not have, with the one that may be meant.
+
+    >>> no_attribute("colours", "rde", ["red", "blue"])
+    "module 'colours' has no attribute 'rde'; did you mean 'red'?"
+    """
+    return unknown(f"module {module!r} has no attribute", name, known, cutoff=0.6).partition(" (there are")[0]

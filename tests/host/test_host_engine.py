@@ -59,7 +59,8 @@ def test_actions_are_chosen_with_the_weights_before_the_update() -> None:
 
 
 def test_warm_up_steps_are_random_and_nothing_is_learned() -> None:
-    agent = trained(DQN, 20)
+    with pytest.warns(UserWarning, match="nothing is learned yet: the first 20 steps are random ones"):
+        agent = trained(DQN, 20)
     actions = jax.vmap(agent.learner.engine.program.layout.unpack)(agent.learner.run.replay[:20]).action
     assert 3 < int(np.sum(actions)) < 17
     assert agent.learner.clock.updates == 0

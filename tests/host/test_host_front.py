@@ -89,7 +89,7 @@ def test_an_environment_that_is_none_gets_one_sentence() -> None:
         DQN(3)
     with pytest.raises(HostError, match="actions of Box do not fit"):
         DQN("MountainCarContinuous-v0")
-    with pytest.raises(HostError, match="total_timesteps must be a whole number"):
+    with pytest.raises(HostError, match="total_timesteps must be at least 1, not 0"):
         DQN("CartPole-v1").learn(0)
 
 
@@ -186,6 +186,53 @@ def test_a_missing_library_is_named(library: str, tmp_path: Path, monkeypatch: p
         agent.learn(1, out=tmp_path, tensorboard=library == "tensorboard", wandb=library == "wandb")
 
 
+BARE = """
+import importlib.abc, sys
+class Bare(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {missing}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, Bare())
+import importlib.util
+find = importlib.util.find_spec
+importlib.util.find_spec = lambda name, package=None: None if name in {missing} else find(name, package)
+"""
+"""A Python in which some packages are not installed."""
+
+
+@pytest.mark.parametrize(
+    ("code", "sentence"),
+    [
+        (
+            "import maxmean; maxmean.KEBDQN",
+            "this needs gymnasium, jax, optax, safetensors: pip install 'maxmean[deep,gymnasium]'",
+        ),
+        (
+            "from maxmean import deep; deep.train",
+            "maxmean.deep needs the package jax, which is not installed: pip install 'maxmean[deep]'",
+        ),
+        (
+            "import maxmean; maxmean.tabular",
+            "maxmean.tabular needs the package numba, which is not installed: pip install 'maxmean[tabular]'",
+        ),
+        (
+            "import sys; sys.argv[1:] = 'train --env CartPole-v1 --agent dqn --out x'.split(); import maxmean.cli as c; c.main()",
+            "maxmean: this needs gymnasium, jax, optax, safetensors: pip install 'maxmean[deep,gymnasium]'",
+        ),
+        (
+            "import sys; sys.argv[1:] = 'train --env minatar/x --agent dqn --out x'.split(); import maxmean.cli as c; c.main()",
+            "maxmean: this needs jax, optax, orbax, safetensors: pip install 'maxmean[deep]'",
+        ),
+    ],
+    ids=["agent", "deep", "tabular", "train", "train on the device"],
+)
+def test_with_the_core_alone_it_says_what_to_install(code: str, sentence: str) -> None:
+    missing = {"gymnasium", "jax", "numba", "optax", "orbax", "safetensors"}
+    program = BARE.format(missing=missing) + code
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert run.stderr.splitlines()[-1].endswith(sentence)
+
+
 def test_importing_maxmean_imports_none_of_it() -> None:
     code = "import sys, maxmean; dir(maxmean); print(sorted({'jax', 'gymnasium', 'pandas'} & set(sys.modules)))"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -213,8 +260,17 @@ def test_the_command_line_trains_stops_and_goes_on(tmp_path: Path) -> None:
     assert train(100).exit_code == 0
     records = pd.read_parquet(tmp_path / "records.parquet")
     assert records["step"].tolist() == [50, 100]
-    assert "another training" in str(train(150, **{"--warmup": "30"}).exception)
+    other = str(train(150, **{"--warmup": "30"}).exception)
+    assert "another training: trainings 1: settings.warmup is 20 there and 30 here; choose another directory" in other
+    assert str(train(150, **{"--agent": "dqn"}).exception).startswith("--heads is for other agents")
     assert "can be set for minatar's games, not for CartPole-v1" in str(train(150, **{"--sticky": "0.2"}).exception)
+
+
+def test_an_agent_is_trained_once(tmp_path: Path) -> None:
+    from maxmean.host.commands import train
+
+    with pytest.raises(HostError, match=r"^dqn is named twice$"):
+        train("CartPole-v1", [("dqn", {})] * 2, 10, 1, None, {}, tmp_path, 10, False, False, True)
 
 
 def test_a_vector_environment_by_its_id() -> None:

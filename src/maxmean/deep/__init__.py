@@ -10,6 +10,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from ..names import missing, no_attribute
+
 if TYPE_CHECKING:
     from .agents import (
         AGENTS,
@@ -87,10 +89,15 @@ _HOME = {
 def __getattr__(name: str) -> Any:
     """Import on first use: the command line's help needs no JAX."""
     if name in _HOME:
-        value = getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
+        try:
+            value = getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
+        except ModuleNotFoundError as error:
+            if error.name not in ("jax", "optax", "orbax", "safetensors"):
+                raise
+            raise ModuleNotFoundError(missing(__name__, error.name, "deep"), name=error.name) from None
         globals()[name] = value
         return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise AttributeError(no_attribute(__name__, name, __all__), name=name)
 
 
 def __dir__() -> list[str]:

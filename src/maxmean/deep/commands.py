@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
+from ..host.making import need_gymnasium
+
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the command line."""
@@ -39,12 +41,16 @@ def train(
     ] = None,
     alpha: Annotated[float | None, typer.Option(show_default="0.25", help="Where ada-te-bdqn's alpha begins.")] = None,
     horizon: Annotated[int | None, typer.Option(show_default="32", help="Steps of an adaptation's roll-outs.")] = None,
-    per_head: Annotated[bool, typer.Option("--per-head", help="Adapt one parameter a head.")] = False,
-    covariance: Annotated[bool, typer.Option("--covariance", help="Correct the statistic by covariances.")] = False,
+    per_head: Annotated[bool, typer.Option("--per-head", metavar="", help="Adapt one parameter a head.")] = False,
+    covariance: Annotated[
+        bool, typer.Option("--covariance", metavar="", help="Correct the statistic by covariances.")
+    ] = False,
     sticky: Annotated[float | None, typer.Option(show_default="0.1", help="MinAtar's sticky probability.")] = None,
-    no_ramping: Annotated[bool, typer.Option("--no-ramping", help="MinAtar without increasing difficulty.")] = False,
+    no_ramping: Annotated[
+        bool, typer.Option("--no-ramping", metavar="", help="MinAtar without increasing difficulty.")
+    ] = False,
     minimal_actions: Annotated[
-        bool, typer.Option("--minimal-actions", help="MinAtar without useless actions.")
+        bool, typer.Option("--minimal-actions", metavar="", help="MinAtar without useless actions.")
     ] = False,
     step_limit: Annotated[
         int | None, typer.Option(show_default="its own", help="Steps after which an episode is cut.")
@@ -67,15 +73,22 @@ def train(
     test_episodes: Annotated[int | None, typer.Option(show_default="10", help="Episodes of a test.")] = None,
     checkpoint_interval: Annotated[int, typer.Option(help="Steps between two checkpoints.")] = 50_000,
     workers: Annotated[int | None, typer.Option(show_default="all cores", help="Runs at once, on a CPU.")] = None,
-    tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Gymnasium: records to TensorBoard too.")] = False,
-    wandb: Annotated[bool, typer.Option("--wandb", help="Gymnasium: records to Weights & Biases too.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary.")] = False,
+    tensorboard: Annotated[
+        bool, typer.Option("--tensorboard", metavar="", help="Gymnasium: records to TensorBoard too.")
+    ] = False,
+    wandb: Annotated[
+        bool, typer.Option("--wandb", metavar="", help="Gymnasium: records to Weights & Biases too.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", metavar="", help="No progress and no summary.")] = False,
 ) -> None:
     """Train agents. Stop it any time: the same command goes on where it was.
 
-    minatar/... and gymnax/... run on the device, all runs at once; every other name is an id of Gymnasium, stepped on the host, one run after the other, with defaults that suit it. Writes records.parquet (return, bias and more at every test).
+    minatar/... and gymnax/... run on the device, all runs at once; every other name is an id of Gymnasium, stepped on the host, one run after the other, with defaults that suit it instead of those below. Writes records.parquet (return, bias and more at every test).
     """  # noqa: E501  (a line break here is one in the help)
-    _need_jax()
+    if env.startswith(ON_DEVICE):
+        _need_jax()
+    else:
+        need_gymnasium()
     common = {
         "k": heads,
         "mask": mask,
@@ -169,7 +182,7 @@ def watch(
     seed: Annotated[int, typer.Option(help="Seed of the game.")] = 0,
     frames: Annotated[int, typer.Option(help="Frames at most.")] = 400,
     fps: Annotated[float, typer.Option(help="Frames a second.")] = 15.0,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", metavar="", help="No progress and no summary.")] = False,
 ) -> None:
     """Show a trained agent at play, with its Q-values and their spread across its members beside the picture."""
     _need_jax()

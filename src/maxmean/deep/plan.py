@@ -120,9 +120,20 @@ def difference(old: dict[str, Any], new: dict[str, Any], where: str = "") -> str
                 return found
             if list(before) != list(after):
                 return f"{where}{name} come in another order"
+        elif _dicts(before) and _dicts(after):
+            if len(before) != len(after):
+                return f"there are {len(before)} {where}{name} there and {len(after)} here"
+            for i, (one, other) in enumerate(zip(before, after, strict=True), 1):
+                found = difference(one, other, f"{where}{name} {i}: ")
+                if found:
+                    return found
         elif before != after:
             return f"{where}{name} is {before!r} there and {after!r} here"
     return None
+
+
+def _dicts(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(part, dict) for part in value)
 
 
 def _agent(agent: str | Agent) -> Agent:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from ..names import no_attribute
 from .errors import HostError
 from .making import need_gymnasium
 
@@ -43,7 +44,7 @@ _HOME = {"Algorithm": "algorithm", "Bias": "rollouts"}
 def __getattr__(name: str) -> Any:
     """Import on first use, and say what is missing where something is."""
     if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise AttributeError(no_attribute(__name__, name, __all__), name=name)
     need_gymnasium()
     value = getattr(importlib.import_module(f".{_HOME.get(name, 'algorithms')}", __name__), name)
     globals()[name] = value

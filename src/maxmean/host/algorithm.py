@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import gymnasium
 import jax.numpy as jnp
@@ -13,12 +14,12 @@ import pandas as pd
 from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
-from ..deep.agents import Agent
+from ..deep.agents import Agent, AgentError, whole_number
 from ..deep.block import Measurement
 from ..deep.plan import RunId, Variant
 from ..deep.progress import interruptible, make_reporter
 from ..deep.records import Records
-from . import saving
+from . import habits, saving
 from .errors import HostError
 from .learner import Learner
 from .making import make_env, make_like
@@ -50,6 +51,7 @@ class Algorithm:
     make: ClassVar[Callable[..., Agent]]
     """The agent of :mod:`maxmean.deep.agents` that this is."""
 
+    @habits.understood
     def __init__(self, env: Any, *, eval_env: Any = None, **settings: Any) -> None:
         self.env = _opened(env, "env")
         world = world_of(self.env)
@@ -57,6 +59,8 @@ class Algorithm:
         self.choice = choose(type(self).make, world.sight.kind, settings)
         self.agent, self.settings, self.host = self.choice
         second = _second(make_like(self.env) if eval_env is None else _opened(eval_env, "eval_env"))
+        if second is not None and second.env.unwrapped is self.env.unwrapped:
+            raise HostError("eval_env must be a second environment: tests in env itself would cut its episodes short")
         if second is not None and not second.like(world):
             if eval_env is not None:
                 raise HostError("eval_env has other observations or actions than env")
@@ -66,6 +70,16 @@ class Algorithm:
             raise HostError(f"{type(self).__name__} adapts by playing in a second environment: give it one as eval_env")
         self.records = Records()
         self._luck = np.random.default_rng(self.host.seed)
+
+    def __repr__(self) -> str:
+        where = type(self.env.unwrapped).__name__ if self.env.spec is None else self.env.spec.id
+        return f"{type(self).__name__}({where}, {self.num_timesteps:,} steps)"
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Nothing has that name; say what has the name's meaning, where something does."""
+            raise AttributeError(habits.member(type(self).__name__, name), name=name, obj=self)
 
     @property
     def num_timesteps(self) -> int:
@@ -77,12 +91,13 @@ class Algorithm:
         """The records so far, one row for each test; see :mod:`maxmean.deep.records`."""
         return self.records.frame()
 
+    @habits.understood
     def learn(
         self,
-        total_timesteps: int,
+        total_timesteps: float,
+        callback: Callback | None = None,
         *,
         progress_bar: bool = False,
-        callback: Callback | None = None,
         out: str | Path | None = None,
         tensorboard: bool = False,
         wandb: bool = False,
@@ -96,14 +111,10 @@ class Algorithm:
         """
         from rich.console import Console
 
-        if (
-            isinstance(total_timesteps, bool)
-            or not isinstance(total_timesteps, int | np.integer)
-            or total_timesteps < 1
-        ):
-            raise HostError(f"total_timesteps must be a whole number from 1, not {total_timesteps!r}")
+        if callback is not None and not callable(callback):
+            raise HostError(f"callback must be a function of a record, which is a dict, not {callback!r}")
         learner, interval = self.learner, self.settings.test_interval
-        goal = self.num_timesteps + int(total_timesteps)
+        goal = self.num_timesteps + _whole("total_timesteps", total_timesteps)
         sinks = open_sinks(self.describe(), out, tensorboard=tensorboard, wandb=wandb)
         learner.begin()
         reporter = make_reporter(Console(stderr=True), not progress_bar, goal, 1, self.num_timesteps)
@@ -121,13 +132,24 @@ class Algorithm:
                     reporter.record(self.records)
                     if callback is not None and callback(row) is False:
                         break
+        if learner.clock.updates == 0:
+            warnings.warn(
+                f"nothing is learned yet: the first {self.settings.warmup:,} steps are random ones (the setting warmup)",
+                UserWarning,
+                stacklevel=3,
+            )
         return self
 
-    def predict(self, observation: Any, deterministic: bool = True) -> tuple[Any, None]:
+    def predict(
+        self, observation: Any, deterministic: bool = True, *, state: None = None, episode_start: Any = None
+    ) -> tuple[Any, None]:
         """The action for an observation, or the actions for a batch of them; and None, for there is no hidden state.
 
         Deterministic, heads vote and others act on the smallest of their values; else the agent explores as it does in training.
+        ``state`` and ``episode_start`` are there for code that hands them to every agent, and change nothing.
         """
+        if not isinstance(deterministic, bool | np.bool_):
+            raise HostError(f"deterministic must be True or False, not {deterministic!r}")
         learner, world = self.learner, self.learner.world
         learner.begin()
         space = self.env.single_observation_space if isinstance(self.env, VectorEnv) else self.env.observation_space
@@ -149,10 +171,9 @@ class Algorithm:
         player = self.learner.player()
         if player is None:
             raise HostError("the bias is measured in a second environment: give one as eval_env")
+        number = self._bias_episodes if episodes is None else _whole("episodes", episodes)
         self.learner.begin()
-        if episodes is not None and episodes < 1:
-            raise HostError(f"episodes must be at least 1, not {episodes}")
-        return player.bias(self.learner.run, self.num_timesteps, self._heads, episodes or self._bias_episodes)[1]
+        return player.bias(self.learner.run, self.num_timesteps, self._heads, number)[1]
 
     def save(self, path: str | Path) -> Path:
         """Write all of it to one file: weights, optimiser, replay, counters, records, and the environment's state where it can
@@ -161,6 +182,7 @@ class Algorithm:
         return saving.save(self, path)
 
     @classmethod
+    @habits.understood
     def load(cls, path: str | Path, env: Any, **settings: Any) -> Self:
         """What :meth:`save` wrote, in an environment of the same spaces. Learning goes on as if it had never stopped, if the
         environment can be put into its state; else it says so, and a new episode begins. ``eval_env`` and objects that cannot
@@ -208,15 +230,23 @@ class Algorithm:
         return np.where(random, self._luck.integers(n_actions, size=batch), values.min(axis=1).argmax(axis=-1))
 
 
+def _whole(name: str, value: Any) -> int:
+    try:
+        return whole_number(name, value)
+    except AgentError as error:
+        raise HostError(str(error)) from None
+
+
 def _opened(env: Any, name: str) -> Any:
     """An environment, from itself or its id."""
     if isinstance(env, str):
         return make_env(env)
-    if not isinstance(env, gymnasium.Env | VectorEnv):
-        raise HostError(
-            f"{name} must be a Gymnasium environment, its id, or a vector environment, not {type(env).__name__}"
-        )
-    return env
+    if isinstance(env, gymnasium.Env | VectorEnv):
+        return env
+    what = f"not {env.__name__}: call it" if callable(env) and hasattr(env, "__name__") else f"not {type(env).__name__}"
+    if type(env).__module__.startswith("stable_baselines3."):
+        what += ": gymnasium.make_vec(id, num_envs) makes one that fits"
+    raise HostError(f"{name} must be a Gymnasium environment, its id, or a vector environment, {what}")
 
 
 def _second(env: Any) -> World | None:

@@ -12,6 +12,7 @@ from rich.console import Console
 from ..deep.agents import parse_arguments
 from ..deep.checkpoint import claim
 from ..whole import as_parquet, write_whole
+from .errors import HostError
 from .making import need_gymnasium
 
 
@@ -39,7 +40,6 @@ def train(
     """Train every agent with every learning rate and every seed; the records of all, and whether all steps were taken."""
     need_gymnasium()
     from .algorithms import ALGORITHMS
-    from .errors import HostError
     from .making import make_env
 
     if steps < 1:
@@ -91,6 +91,10 @@ def _jobs(
             settings = {**given, **own, **({} if rate is None else {"learning_rate": rate})}
             label = "-".join([text.replace(":", "-").replace(",", "-"), *([] if rate is None else [f"{rate:g}"])])
             jobs += [Job(f"{label}-seed{seed}", name, {**settings, "seed": seed}) for seed in range(seeds)]
+    names = [job.name for job in jobs]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise HostError(f"{twice.removesuffix('-seed0')} is named twice")
     return jobs
 
 

@@ -32,9 +32,17 @@ def make_env(name: str) -> Any:
     except (gymnasium.error.Error, ModuleNotFoundError) as error:
         if name in gymnasium.registry:
             raise HostError(f"{name} cannot be made: {_sentence(error)}") from None
+        package = name.partition(":")[0] if ":" in name else ""
+        if package and find_spec(package.partition(".")[0]) is None:
+            raise HostError(f"{name} needs the package {package}, which is not installed") from None
         known = sorted(gymnasium.registry)
-        near = unknown("Gymnasium has no environment", name, known, cutoff=0.5).partition(" (there are")[0]
-        raise HostError(f"{near} (gymnasium.pprint_registry() lists all {len(known)} that are installed)") from None
+        within = [each for each in known if name and name.lower() in each.lower()]
+        near = unknown("Gymnasium has no environment", name, within or known, cutoff=0.3 if within else 0.65)
+        near = near.partition(" (there are")[0]
+        raise HostError(
+            f"{near} (gymnasium.pprint_registry() lists all {len(known)} that it knows; those of another package are called "
+            "package:id, so that it is imported)"
+        ) from None
 
 
 def make_like(env: Any) -> Any | None:

@@ -80,15 +80,18 @@ def save(algorithm: Algorithm, path: str | Path) -> Path:
     text = json.dumps(about)
     # In the order of their axes: safetensors writes memory as it lies.
     arrays = {name: np.array(array, order="C") for name, array in arrays.items()}
-    path = with_suffix(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, serialise(arrays, {"maxmean": text, "sha256": _checksum(text, arrays)}))
+    path = _file(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, serialise(arrays, {"maxmean": text, "sha256": _checksum(text, arrays)}))
+    except OSError as error:
+        raise HostError(f"cannot write {path}: {error.strerror}") from None
     return path
 
 
 def load(cls: type[A], path: str | Path, env: Any, settings: dict[str, Any]) -> A:
     """The algorithm in a file."""
-    path = with_suffix(path)
+    path = _file(path)
     text, arrays = _read(path)
     there = text["about"]["algorithm"]
     if there != cls.__name__:
@@ -124,6 +127,12 @@ def load(cls: type[A], path: str | Path, env: Any, settings: dict[str, Any]) -> 
         luck = np.random.SeedSequence([algorithm.host.seed, learner.clock.calls]).generate_state(1)
         learner.enter(learner.world.reset(int(luck[0] >> 1)))
     return algorithm
+
+
+def _file(path: str | Path) -> Path:
+    if not Path(path).name:
+        raise HostError(f"a training is kept in a file, and {str(path)!r} names none")
+    return with_suffix(path)
 
 
 def _restore(algorithm: Algorithm, state: Any) -> bool:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
-from ..deep.agents import Agent
+from ..deep.agents import AGENTS, Agent
 from ..deep.exploration import EpsilonGreedy
-from ..deep.networks import Trunk
+from ..deep.networks import Perceptron, Trunk
 from ..deep.settings import Settings
 from ..names import unknown
 from .errors import HostError
+from .habits import setting
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,10 @@ class Host:
             raise HostError(
                 f"network must be a maxmean.deep.networks.Trunk, such as Perceptron((64, 64)), not {self.network!r}"
             )
+        if isinstance(self.network, Perceptron) and not isinstance(self.network.widths, tuple):
+            raise HostError(
+                f"a Perceptron's widths are a tuple, such as (64, 64) or (64,), not {self.network.widths!r}"
+            )
 
 
 class Choice(NamedTuple):
@@ -98,16 +103,17 @@ def choose(make: Callable[..., Agent], kind: str, given: dict[str, Any]) -> Choi
     own = inspect.signature(make).parameters
     training = {field.name: field.default for field in dataclasses.fields(Settings)}
     host = {field.name: field.default for field in dataclasses.fields(Host)}
-    for name, value in given.items():
-        defaults = {key: parameter.default for key, parameter in own.items()} | training | host
+    defaults = {key: parameter.default for key, parameter in own.items()} | training | host
+    for name in given:
         if name not in defaults:
-            raise HostError(unknown(f"{make.__name__} has no setting", name, [*defaults, "eval_env"], cutoff=0.5))
-        _check(name, value, defaults[name])
+            raise HostError(_unknown(make.__name__, name, defaults))
+    given = {name: _checked(name, value, defaults[name]) for name, value in given.items()}
     agent = {name: value for name, value in given.items() if name in own}
     if "exploration" in own:
         agent.setdefault("exploration", preset.exploration)
         if not isinstance(agent["exploration"], EpsilonGreedy):
             raise HostError(f"exploration must be a maxmean.deep.EpsilonGreedy, not {agent['exploration']!r}")
+        _check_epsilon(agent["exploration"])
     return Choice(
         make(**agent),
         dataclasses.replace(preset.settings, **{name: value for name, value in given.items() if name in training}),
@@ -117,16 +123,44 @@ def choose(make: Callable[..., Agent], kind: str, given: dict[str, Any]) -> Choi
     )
 
 
-def _check(name: str, value: Any, default: Any) -> None:
-    """Refuse a value of another kind than the default's."""
+def _check_epsilon(exploration: EpsilonGreedy) -> None:
+    for name in ("initial", "final"):
+        value = _checked(f"EpsilonGreedy's {name}", getattr(exploration, name), 0.0)
+        if not 0.0 <= value <= 1.0:
+            raise HostError(f"EpsilonGreedy's {name} is a probability, from 0 to 1, not {value}")
+    if _checked("EpsilonGreedy's steps", exploration.steps, 0) < 0:
+        raise HostError(f"EpsilonGreedy's steps must not be negative, not {exploration.steps}")
+
+
+def _unknown(agent: str, name: str, known: Collection[str]) -> str:
+    """What is said of a setting that the agent does not have."""
+    others = [make.__name__ for make in AGENTS.values() if name in inspect.signature(make).parameters]
+    theirs = (
+        f"{agent} has no setting {name!r}: {' and '.join(others)} {'has' if len(others) == 1 else 'have'} it"
+        if others
+        else None
+    )
+    return (
+        setting(agent, name, known)
+        or theirs
+        or unknown(f"{agent} has no setting", name, [*known, "eval_env"], cutoff=0.7)
+    )
+
+
+def _checked(name: str, value: Any, default: Any) -> Any:
+    """The value, if it is of the default's kind; a whole number may be written as 1e6."""
     if isinstance(default, bool):
         if not isinstance(value, bool):
             raise HostError(f"{name} must be True or False, not {value!r}")
     elif isinstance(default, int):
-        if isinstance(value, bool) or not isinstance(value, Integral):
+        if isinstance(value, bool) or not (
+            isinstance(value, Integral) or (isinstance(value, float) and value.is_integer())
+        ):
             raise HostError(f"{name} must be a whole number, not {value!r}")
+        return int(value)
     elif isinstance(default, float):
         if isinstance(value, bool) or not isinstance(value, Real):
             raise HostError(f"{name} must be a number, not {value!r}")
     elif isinstance(default, str) and not isinstance(value, str):
         raise HostError(f"{name} must be a text, not {value!r}")
+    return value

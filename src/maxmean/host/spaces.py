@@ -67,13 +67,18 @@ def batched(space: spaces.Space, observation: Any) -> bool:
     """Whether an observation of ``space`` is many of them; an error if it is neither."""
     part: Any = space
     seen = observation
+    if isinstance(seen, tuple) and len(seen) == 2 and isinstance(seen[1], dict) and not isinstance(space, spaces.Tuple):
+        raise HostError("env.reset() gives a pair, the observation and a dict: give the observation alone")
     while isinstance(part, spaces.Dict | spaces.Tuple):  # the first part tells it of all
         name: Any = next(iter(part)) if isinstance(part, spaces.Dict) else 0
         try:
             part, seen = part[name], seen[name]
         except (TypeError, KeyError, IndexError):
             raise HostError(f"this agent sees observations of {space}, not {type(observation).__name__}") from None
-    shape, inner = np.shape(seen), tuple(part.shape or ())
+    try:
+        shape, inner = np.shape(seen), tuple(part.shape or ())
+    except ValueError:
+        raise HostError(f"this agent sees observations of {space}, not {observation!r}") from None
     if shape != inner and shape[1:] != inner:
         raise HostError(f"this agent sees observations of shape {inner}, or many of them, not of shape {shape}")
     return len(shape) > len(inner)

@@ -47,18 +47,23 @@ class World:
 
     def reset(self, seed: int) -> NDArray[Any]:
         """Begin all episodes; what is seen: [n, ...]."""
-        seen, _ = self.env.reset(seed=seed)
-        return self._alone(seen)
+        return self._alone(_first(self.env.reset(seed=seed)))
 
     def step(self, actions: NDArray[np.integer]) -> Outcome:
         """Take these actions [n], and begin anew where an episode has ended."""
-        reached, reward, terminated, truncated, _ = self.env.step(int(actions[0]) + self.first_action)
-        reached = self._alone(reached)
+        found = self.env.step(int(actions[0]) + self.first_action)
+        if len(found) != 5:
+            raise HostError(
+                f"step gave {len(found)} values, and an environment of Gymnasium gives 5: observation, reward, terminated, "
+                "truncated, info"
+            )
+        raw, reward, terminated, truncated, _ = found
+        reached = self._alone(raw)
         over = bool(terminated or truncated)
-        seen = self._alone(self.env.reset()[0]) if over else reached
+        seen = self._alone(_first(self.env.reset())) if over else reached
         return Outcome(
             reached,
-            np.array([reward], np.float32),
+            _finite(_number(reward), "reward"),
             np.array([terminated], bool),
             np.array([over]),
             seen,
@@ -70,7 +75,13 @@ class World:
         return False
 
     def _alone(self, seen: Any) -> NDArray[Any]:
-        return np.array(self.sight.one(seen))[None]  # a copy: an environment may write into its array again
+        found = np.array(self.sight.one(seen))  # a copy: an environment may write into its array again
+        if found.shape != self.sight.shape:
+            raise HostError(
+                f"the environment gave an observation of shape {np.shape(seen)}, which is none of its observation_space, "
+                f"{self.env.observation_space}"
+            )
+        return _finite(found, "observation")[None]
 
 
 class Worlds(World):
@@ -93,7 +104,7 @@ class Worlds(World):
 
     def step(self, actions: NDArray[np.integer]) -> Outcome:
         raw, rewards, terminated, truncated, info = self.env.step(np.asarray(actions) + self.first_action)
-        seen = np.array(self.sight.many(raw))
+        seen = _finite(np.array(self.sight.many(raw)), "observation")
         over = np.asarray(terminated | truncated)
         reached, counts = seen, np.ones(self.n, bool)
         if self.mode is AutoresetMode.NEXT_STEP:
@@ -106,7 +117,8 @@ class Worlds(World):
                 raw, _ = self.env.reset(options={"reset_mask": over.copy()})
                 reached, seen = seen, np.array(self.sight.many(raw))
         self.ended = over
-        return Outcome(reached, np.asarray(rewards, np.float32), np.asarray(terminated), over, seen, counts)
+        rewards = _finite(np.asarray(rewards, np.float32), "reward")
+        return Outcome(reached, rewards, np.asarray(terminated), over, seen, counts)
 
     def rests(self, lane: int) -> bool:
         return bool(self.mode is AutoresetMode.NEXT_STEP and self.ended[lane])
@@ -126,6 +138,30 @@ class Worlds(World):
 def world_of(env: gymnasium.Env | VectorEnv) -> World:
     """The world of an environment or of a vector environment."""
     return Worlds(env) if isinstance(env, VectorEnv) else World(env)
+
+
+def _first(found: Any) -> Any:
+    """The observation of what ``reset`` gave."""
+    if not isinstance(found, tuple) or len(found) != 2:
+        raise HostError(
+            f"reset gave {type(found).__name__}, and an environment of Gymnasium gives a pair: observation, info"
+        )
+    return found[0]
+
+
+def _number(reward: Any) -> NDArray[np.float32]:
+    """A reward as an array of one."""
+    try:
+        return np.asarray(reward, np.float32).reshape(1)
+    except (TypeError, ValueError):
+        raise HostError(f"the environment gave the reward {reward!r}, which is not one number") from None
+
+
+def _finite(found: NDArray[Any], what: str) -> NDArray[Any]:
+    """What was found, if a network can learn from it: one nan in the replay, and all weights are nan in the end."""
+    if found.dtype.kind == "f" and not np.isfinite(found).all():
+        raise HostError(f"the environment gave the {what} {found.tolist()}; only finite numbers can be learned from")
+    return found
 
 
 def _mode(env: VectorEnv) -> AutoresetMode:

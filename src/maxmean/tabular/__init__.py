@@ -1,5 +1,12 @@
 """Finite MDPs at native speed: problems, exact solutions, and Q-learning with controlled bias."""
 
+from importlib.util import find_spec
+
+from ..names import missing
+
+if find_spec("numba") is None:
+    raise ModuleNotFoundError(missing("maxmean.tabular", "numba", "tabular"), name="numba")
+
 from .algorithms import KEQ, TEQ, Algorithm, DoubleQ, MaxMinQ, Q, SelfCorrectingQ, VarianceTracker, WeightedQ
 from .learn import Learned, learn
 from .mdp import MDP, MDPError

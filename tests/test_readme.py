@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
+
+from maxmean.cli import app
 
 ROOT = Path(__file__).parents[1]
 TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
@@ -86,6 +90,26 @@ def test_tutorials_can_be_followed_word_for_word(
         printed = capsys.readouterr().out
         if shown:
             assert [line.rstrip() for line in printed.splitlines()] == [line.rstrip() for line in shown.splitlines()]
+
+
+def commands(path: Path) -> list[list[str]]:
+    """The command lines of maxmean in a document's blocks for the shell, in words."""
+    lines = "\n".join(blocks(path, "sh") + blocks(path, "console")).replace("\\\n", " ").splitlines()
+    calls = [re.search(r"(?:^|\| )maxmean (.*)", line) for line in lines]
+    return [shlex.split(call[1], comments=True) for call in calls if call]
+
+
+def test_commands_are_found() -> None:
+    assert ["estimate", "-"] in commands(ROOT / "README.md")
+    assert sum(map(len, map(commands, DOCUMENTS))) > 30
+
+
+@pytest.mark.parametrize("path", [path for path in DOCUMENTS if commands(path)], ids=name)
+def test_commands_in_the_documents_are_understood(path: Path) -> None:
+    """Each is read as the command line reads it, with all its options, but not run."""
+    group: Any = typer.main.get_command(app)
+    for command, *arguments in commands(path):
+        group.commands[command].make_context(command, arguments)
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=name)

@@ -250,7 +250,7 @@ def test_bad_functions_are_told_which_requirement_they_break(function: Callable[
 
 @pytest.mark.parametrize("value", ["gaussian", 3.0, None])
 def test_what_cannot_be_called_is_no_kernel(value: Any) -> None:
-    with pytest.raises(KernelError, match=re.escape(f"a kernel is a function of T, not {value!r}")):
+    with pytest.raises(KernelError, match=re.escape(f"such as maxmean.mev.Gaussian(), not {value!r}")):
         as_kernel(value)
 
 

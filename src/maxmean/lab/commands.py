@@ -46,7 +46,10 @@ def reproduce(
         typer.Option("--set", metavar="NAME=VALUE", help="Change a setting of the scale. May be given more than once."),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what the work will take; for minatar with a short calibration.")
+        bool,
+        typer.Option(
+            "--dry-run", metavar="", help="Only say what the work will take; for minatar with a short calibration."
+        ),
     ] = False,
     out: Annotated[str, typer.Option("--out", metavar="DIR", help="Where results are kept.")] = DEFAULT_OUT,
     engine: Annotated[
@@ -58,7 +61,7 @@ def reproduce(
         str | None, typer.Option(show_default="a local one", help="A running Ray cluster, such as auto or HOST:6379.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", metavar="", help="No progress and no summary.")] = False,
 ) -> None:
     """Run the paper's experiments. Stop it any time: the same command goes on where it was.
 
@@ -116,7 +119,8 @@ def reproduce(
 
 def list_experiments(
     names: Annotated[
-        bool, typer.Option("--names", help="Print the names of the experiments that run by default, one a line.")
+        bool,
+        typer.Option("--names", metavar="", help="Print the names of the experiments that run by default, one a line."),
     ] = False,
 ) -> None:
     """List the experiments, with the section of the paper and the claims they speak to, and the environments."""
@@ -159,8 +163,12 @@ def _environments() -> Table:
 
 def claims(
     out: _Out = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print a list of objects instead of a table.")] = False,
-    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown with every number.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", metavar="", help="Print a list of objects instead of a table.")
+    ] = False,
+    as_markdown: Annotated[
+        bool, typer.Option("--markdown", metavar="", help="Print Markdown with every number.")
+    ] = False,
 ) -> None:
     """Check the paper's claims against stored results: holds, fails or undecided, with the numbers behind it."""
     from ..mev.data import DataError

@@ -68,7 +68,7 @@ def _stream(
             if size:
                 progress(min(handle.tell() / size, 1.0))
     except UnicodeDecodeError:
-        raise DataError(f"{name} is not UTF-8 text") from None
+        raise DataError(f"{name} is not UTF-8 text: a table is a CSV file in UTF-8, or Parquet") from None
     except (pa.ArrowException, OSError) as error:
         said = str(error).partition("\n")[0]
         foreign = re.search(r"Row #(\d+): .*invalid UTF8", said)

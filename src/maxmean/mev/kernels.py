@@ -286,7 +286,7 @@ def as_kernel(kernel: Kernel | Callable[[Array], Array]) -> Kernel:
     if isinstance(kernel, Kernel):
         return kernel
     if not callable(kernel):
-        raise KernelError(f"a kernel is a function of T, not {kernel!r}")
+        raise KernelError(f"a kernel is a function of T, such as maxmean.mev.Gaussian(), not {kernel!r}")
     return Custom(kernel)
 
 

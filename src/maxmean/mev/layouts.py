@@ -6,6 +6,7 @@ Tables arrive as a stream of Arrow record batches, from a file of any size or fr
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import chain
@@ -31,6 +32,8 @@ _ALIASES: dict[str, tuple[str, ...]] = {
 """Column names that give a role away, in lower case."""
 
 _TRUTH = {"true": 1.0, "false": 0.0}
+_COMMA = re.compile(r"[+-]?\d+,\d+")
+"""A number with the decimal comma of half of Europe."""
 
 _ROLES: dict[str, tuple[str, ...]] = {
     "long": ("by", "value"),
@@ -120,7 +123,14 @@ def recognise(batch: pa.RecordBatch, columns: Columns) -> Layout:
     # A column without a name is an index that somebody wrote along, or what follows a comma at the end of a line.
     names = [name for name in batch.schema.names if name.strip() or name in said.values()]
     numeric = [name for name in names if _looks_numeric(batch.column(name))]
-    kind = _kind(names, numeric, said) if columns.layout is None else columns.layout
+    try:
+        kind = _kind(names, numeric, said) if columns.layout is None else columns.layout
+    except DataError:
+        for name in names:
+            first = next((str(text).strip() for text in batch.column(name).to_pylist() if text is not None), "")
+            if _COMMA.fullmatch(first):
+                raise DataError(f"column {name!r} holds {first!r}: decimals are written with a point") from None
+        raise
     if kind not in LAYOUTS:
         near = difflib.get_close_matches(kind, LAYOUTS, n=1, cutoff=0.3)
         hint = f"; did you mean {near[0]!r}?" if near else f" (there are {', '.join(LAYOUTS)})"
@@ -365,7 +375,7 @@ def _numbers(column: pa.Array, name: str, row: int) -> np.ndarray:
     column = _blank_to_null(column)
     if column.null_count:
         hole = int(np.argmin(column.is_valid().to_numpy(zero_copy_only=False)))
-        raise DataError(f"row {row + hole}: column {name!r} is empty")
+        raise DataError(f"row {row + hole}: column {name!r} is empty; fill it, or leave the row out")
     try:
         values = pc.cast(column, pa.float64()).to_numpy(zero_copy_only=False)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
@@ -383,7 +393,8 @@ def _number(text: object, name: str, row: int) -> float:
     try:
         return float(word.replace("_", "?"))  # Python's digit separator is nobody else's
     except ValueError:
-        raise DataError(f"row {row}: column {name!r} holds {text!r}, not a number") from None
+        comma = "; decimals are written with a point" if _COMMA.fullmatch(word) else ""
+        raise DataError(f"row {row}: column {name!r} holds {text!r}, not a number{comma}") from None
 
 
 def _decoded(batch: pa.RecordBatch) -> pa.RecordBatch:

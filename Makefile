@@ -57,7 +57,8 @@ $(VENV)/docs: $(VENV)/core
 	@touch $@
 
 docs: $(VENV)/docs  ## the documentation site, in out/site
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	@echo 'Open out/site/index.html; for its search, python3 -m http.server --directory out/site'
 
 format: $(VENV)/full  ## mend the style
 	$(BIN)/ruff check --fix .

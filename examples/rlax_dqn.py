@@ -1,6 +1,6 @@
 """Bootstrapped DQN with rlax, optax and plain JAX, in one file, with a target of ours in the place of the maximum.
 
-    pip install rlax && python examples/rlax_dqn.py --steps 20000
+    pip install '.[deep,gymnasium]' rlax && python examples/rlax_dqn.py --steps 20000
 
 rlax's functions see one transition and one head; `vmap` does the rest. `rlax.q_learning` takes the largest of the next state's
 values: here it is given a single one, the K-estimate of each head.

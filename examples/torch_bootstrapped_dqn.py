@@ -1,6 +1,6 @@
 """Bootstrapped DQN in PyTorch, in one file, with a target of ours in the place of the maximum.
 
-    python examples/torch_bootstrapped_dqn.py --steps 20000
+    pip install '.[torch,gymnasium]' && python examples/torch_bootstrapped_dqn.py --steps 20000
     python examples/torch_bootstrapped_dqn.py --kernel indicator:0.5      # the maximum of each head, to compare with
 
 Several heads on one trunk learn from the same replay. An episode is played by one of them, drawn at its beginning, which is how

@@ -1,6 +1,6 @@
 """Search alpha and the learning rate of TE-BDQN with Optuna; trials whose values drift from the truth are given up early.
 
-    pip install optuna && python examples/tune_optuna.py --trials 20 --steps 20000
+    pip install '.[deep,gymnasium]' optuna && python examples/tune_optuna.py --trials 20 --steps 20000
 
 The test return is maximised. The pruner hears of the running bias instead: what is given up is what believes in wrong values.
 Whether that also finds the best return sooner has not been measured.

@@ -1,6 +1,6 @@
 """Search alpha and the learning rate of TE-BDQN with Ray Tune, on all cores or on a cluster, with the objective of `tuning.py`.
 
-    pip install 'ray[tune]' && python examples/tune_ray.py --trials 20 --steps 20000
+    pip install '.[deep,gymnasium]' 'ray[tune]' && python examples/tune_ray.py --trials 20 --steps 20000
 
 The test return is maximised; a trial whose running bias is worse than the others' median is stopped.
 """

@@ -7,9 +7,10 @@ import json
 import os
 import sys
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
@@ -35,6 +36,7 @@ def main() -> None:
     try:
         from .lab.store import StoreError
 
+        warnings.showwarning = _remark
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):  # a terminal without Unicode shows escapes instead
                 stream.reconfigure(errors="backslashreplace")
@@ -63,6 +65,24 @@ def _complain(sentence: str) -> None:
 
     if sys.stderr is not None:  # closed by the caller
         print(f"maxmean: {shortened(escaped(sentence), 500)}", file=sys.stderr)
+
+
+_shown_by_python = warnings.showwarning
+
+
+def _remark(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """A warning of ours is a sentence; of others', whatever they make of it."""
+    if os.path.dirname(__file__) in filename:
+        _complain(str(message))
+    else:
+        _shown_by_python(message, category, filename, lineno, file, line)
 
 
 def _drop_output() -> None:

@@ -266,6 +266,14 @@ def test_the_command_line_trains_stops_and_goes_on(tmp_path: Path) -> None:
     assert "can be set for minatar's games, not for CartPole-v1" in str(train(150, **{"--sticky": "0.2"}).exception)
 
 
+def test_a_warning_on_the_command_line_is_a_sentence(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "maxmean.cli", "train", "--env", "CartPole-v1", "--agent", "dqn", "--quiet"]
+    command += ["--steps", "5", "--hidden", "8", "--test-episodes", "1", "--out", str(tmp_path / "run")]
+    run = subprocess.run(command, capture_output=True, text=True, check=True)
+    sentence = "maxmean: nothing is learned yet: the first 1,000 steps are random ones (the setting warmup)\n"
+    assert run.stderr == sentence
+
+
 def test_an_agent_is_trained_once(tmp_path: Path) -> None:
     from maxmean.host.commands import train
 

@@ -167,7 +167,7 @@ class DummyVecEnv:
         ("breakout", "did you mean 'maxmean/Breakout-v0'"),
         ("nowhere:Game-v0", "nowhere:Game-v0 needs the package nowhere, which is not installed"),
     ],
-    ids=str,
+    ids=["class", "vectors of others", "none near", "part of a name", "package"],
 )
 def test_what_is_no_environment(env: Any, sentence: str) -> None:
     with pytest.raises(HostError, match=sentence):

@@ -115,10 +115,10 @@ class Algorithm:
             raise HostError(f"callback must be a function of a record, which is a dict, not {callback!r}")
         learner, interval = self.learner, self.settings.test_interval
         goal = self.num_timesteps + _whole("total_timesteps", total_timesteps)
-        sinks = open_sinks(self.describe(), out, tensorboard=tensorboard, wandb=wandb)
-        learner.begin()
         reporter = make_reporter(Console(stderr=True), not progress_bar, goal, 1, self.num_timesteps)
+        sinks = open_sinks(self.describe(), out, tensorboard=tensorboard, wandb=wandb)
         with sinks, reporter, interruptible() as stopped:
+            learner.begin()
             while self.num_timesteps < goal:
                 tests = self.num_timesteps // interval
                 learner.step()

@@ -5,3 +5,8 @@ from __future__ import annotations
 
 class HostError(ValueError):
     """An environment, a setting or a file that does not fit; the message is one sentence that says what would."""
+
+
+def sentence(error: BaseException) -> str:
+    """What a library says of an error, on one line and without its full stop, to be quoted in a sentence of ours."""
+    return " ".join(str(error).split()).rstrip(".")

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from ..names import unknown
-from .errors import HostError
+from .errors import HostError, sentence
 
 
 def need_gymnasium() -> None:
@@ -28,10 +28,10 @@ def make_env(name: str) -> Any:
     try:
         return gymnasium.make(name)
     except gymnasium.error.DependencyNotInstalled as error:
-        raise HostError(f"{name} cannot be made: {_sentence(error)}") from None
+        raise HostError(f"{name} cannot be made: {sentence(error)}") from None
     except (gymnasium.error.Error, ModuleNotFoundError) as error:
         if name in gymnasium.registry:
-            raise HostError(f"{name} cannot be made: {_sentence(error)}") from None
+            raise HostError(f"{name} cannot be made: {sentence(error)}") from None
         package = name.partition(":")[0] if ":" in name else ""
         if package and find_spec(package.partition(".")[0]) is None:
             raise HostError(f"{name} needs the package {package}, which is not installed") from None
@@ -77,10 +77,6 @@ def _atari(name: str) -> Any:
     try:
         game = gymnasium.make(name, frameskip=1)
     except gymnasium.error.Error as error:
-        raise HostError(f"{name} cannot be made: {_sentence(error)}") from None
+        raise HostError(f"{name} cannot be made: {sentence(error)}") from None
     game = gymnasium.wrappers.AtariPreprocessing(game, noop_max=30, frame_skip=4, screen_size=84)
     return gymnasium.wrappers.FrameStackObservation(game, 4)
-
-
-def _sentence(error: BaseException) -> str:
-    return " ".join(str(error).split()).rstrip(".")

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..deep.records import Records
 from ..whole import write_whole
-from .errors import HostError
+from .errors import HostError, sentence
 
 Sink = Callable[[dict[str, Any], Records], None]
 
@@ -31,26 +31,28 @@ class Sinks:
     def __enter__(self) -> Sinks:
         return self
 
-    def __exit__(self, *error: object) -> None:
-        self.stack.close()
+    def __exit__(self, *error: Any) -> None:
+        self.stack.__exit__(*error)
 
 
 def open_sinks(about: dict[str, Any], out: str | Path | None, *, tensorboard: bool, wandb: bool) -> Sinks:
-    """Open what is asked for; one sentence for what is missing."""
+    """Open what is asked for, all or nothing; one sentence for what is missing."""
     sinks = Sinks()
     folder = None if out is None else _folder(Path(out), about)
     if folder is not None:
         sinks.sinks.append(lambda row, records: records.write(folder))
-    if tensorboard:
-        if folder is None:
-            raise HostError("TensorBoard reads from a folder: give one as out")
-        writer = _summary_writer()(str(folder / "tensorboard"))
-        sinks.stack.callback(writer.close)
-        sinks.sinks.append(lambda row, records: _scalars(writer, row))
-    if wandb:
-        run = _wandb().init(project="maxmean", config=about)
-        sinks.stack.callback(run.finish)
-        sinks.sinks.append(lambda row, records: run.log(numbers(row), step=row["step"]))
+    with ExitStack() as stack:
+        if tensorboard:
+            if folder is None:
+                raise HostError("TensorBoard reads from a folder: give one as out")
+            writer = _summary_writer()(str(folder / "tensorboard"))
+            stack.callback(writer.close)
+            sinks.sinks.append(lambda row, records: _scalars(writer, row))
+        if wandb:
+            run = _begin_wandb(about)
+            stack.push(lambda kind, *_: run.finish(exit_code=0 if kind is None else 1))
+            sinks.sinks.append(lambda row, records: run.log(numbers(row), step=row["step"]))
+        sinks.stack = stack.pop_all()
     return sinks
 
 
@@ -92,9 +94,12 @@ def _summary_writer() -> Any:
     return SummaryWriter
 
 
-def _wandb() -> Any:
+def _begin_wandb(about: dict[str, Any]) -> Any:
     try:
         import wandb
     except ImportError:
         raise HostError("wandb=True needs the package wandb: pip install 'maxmean[wandb]'") from None
-    return wandb
+    try:
+        return wandb.init(project="maxmean", config=about)
+    except wandb.errors.Error as error:
+        raise HostError(f"wandb=True cannot begin: {sentence(error)} (WANDB_MODE=offline needs no account)") from None

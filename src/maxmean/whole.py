@@ -6,6 +6,8 @@ import io
 import os
 import secrets
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,28 +18,40 @@ PREFIX = ".maxmean-"
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write ``data`` beside ``path``, flush it to the disk, and move it there in one step.
+    """Write ``data`` to ``path``, in one step."""
+    with appearing(path) as beside:
+        beside.write_bytes(data)
+
+
+@contextmanager
+def appearing(path: Path) -> Iterator[Path]:
+    """A file beside ``path`` to write to; then it is flushed to the disk and moved to ``path`` in one step.
 
     Whoever opens ``path`` sees the old file or the new one. Another process that writes the same path does no harm. A link stays
     one: the file that it leads to is written.
     """
     path = Path(os.path.realpath(path))
     beside = path.parent / f"{PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
-    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    os.close(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+    mode = beside.stat().st_mode
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+        yield beside
+        beside.chmod(mode)  # a library may have put a file of its own there, which nobody else may read
+        _flush(beside)
         os.replace(beside, path)
     except BaseException:
         beside.unlink(missing_ok=True)
         raise
-    folder = os.open(path.parent, os.O_RDONLY)
+    _flush(path.parent)
+
+
+def _flush(path: Path) -> None:
+    """Have the disk hold what was written to a file or a folder."""
+    handle = os.open(path, os.O_RDONLY)
     try:
-        os.fsync(folder)
+        os.fsync(handle)
     finally:
-        os.close(folder)
+        os.close(handle)
 
 
 def sweep(folder: Path, age: float = 3600.0) -> None:

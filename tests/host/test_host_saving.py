@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+import tracemalloc
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -154,3 +155,19 @@ def test_a_killed_training_ends_the_same(tmp_path: Path) -> None:
     _, said = process.communicate()
     assert (tmp_path / "killed.safetensors").exists(), said.decode()
     same(run(tmp_path / "whole.safetensors"), run(tmp_path / "killed.safetensors"))
+
+
+def test_saving_takes_no_memory_and_leaves_a_file_that_others_may_read(tmp_path: Path) -> None:
+    """A replay of 50 MB is written as it lies: a copy of it would be seen in what Python allocates."""
+    agent = DQN("CartPole-v1", **small(replay_capacity=1_000_000)).learn(10)
+    agent.learner.clock.stored = 1_000_000  # as if it were full
+    (tmp_path / "plain").touch()
+    tracemalloc.start()
+    try:
+        path = agent.save(tmp_path / "agent")
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < agent.learner.run.replay.nbytes / 10 < path.stat().st_size / 9
+    assert path.stat().st_mode == (tmp_path / "plain").stat().st_mode
+    assert sorted(os.listdir(tmp_path)) == [path.name, "plain"]

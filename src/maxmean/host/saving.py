@@ -20,7 +20,7 @@ from gymnasium.vector import SyncVectorEnv
 
 from ..deep.policy import named_leaves, with_suffix
 from ..deep.records import Records
-from ..whole import write_whole
+from ..whole import appearing
 from . import plain, states
 from .errors import HostError
 from .learner import KEPT_STATES, Clock, Lanes
@@ -55,7 +55,7 @@ def describe(algorithm: Algorithm) -> dict[str, Any]:
 
 def save(algorithm: Algorithm, path: str | Path) -> Path:
     """Write ``path`` (.safetensors)."""
-    from safetensors.numpy import save as serialise
+    from safetensors.numpy import save_file
 
     learner = algorithm.learner
     learner.begin()
@@ -78,12 +78,13 @@ def save(algorithm: Algorithm, path: str | Path) -> Path:
         "kept": plain.pack(list(learner.kept)),
     }
     text = json.dumps(about)
-    # In the order of their axes: safetensors writes memory as it lies.
-    arrays = {name: np.array(array, order="C") for name, array in arrays.items()}
+    # In the order of their axes, for safetensors writes memory as it lies; without a copy of what lies so, as the replay does.
+    arrays = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     path = _file(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, serialise(arrays, {"maxmean": text, "sha256": _checksum(text, arrays)}))
+        with appearing(path) as beside:
+            save_file(arrays, beside, {"maxmean": text, "sha256": _checksum(text, arrays)})
     except OSError as error:
         raise HostError(f"cannot write {path}: {error.strerror}") from None
     return path
@@ -103,9 +104,12 @@ def load(cls: type[A], path: str | Path, env: Any, settings: dict[str, Any]) -> 
         raise HostError(f"{path} was trained in another kind of environment: {_difference(known, here)}")
     learner = algorithm.learner
     learner.begin()
-    replay = np.zeros(learner.run.replay.shape, np.uint32)
-    replay[: len(arrays["run.replay"])] = arrays["run.replay"]
-    arrays["run.replay"] = replay
+    empty = learner.run.replay
+    missing = empty.shape[0] - len(arrays["run.replay"])
+    if missing > 0:
+        rest = np.zeros((missing, *empty.shape[1:]), np.uint32)
+        arrays["run.replay"] = np.concatenate([arrays["run.replay"], rest])
+    empty.delete()  # it may be gigabytes, which the one from the file needs
     leaves = [_fitting(path, arrays, f"run.{name}", leaf) for name, leaf in named_leaves(learner.run)]
     learner.run = jax.tree.unflatten(jax.tree.structure(learner.run), leaves)
     learner.clock = Clock(**text["clock"])
@@ -154,7 +158,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     try:
         with safe_open(path, "numpy") as file:
             header = file.metadata() or {}
-            arrays = {name: np.array(file.get_tensor(name)) for name in file.keys()}  # noqa: SIM118
+            arrays = {name: np.require(file.get_tensor(name), requirements="W") for name in file.keys()}  # noqa: SIM118
     except FileNotFoundError:
         raise HostError(f"there is no file {path}") from None
     except Exception as error:  # whatever a stranger's file makes of the reader
@@ -173,12 +177,12 @@ def _checksum(text: str, arrays: dict[str, np.ndarray]) -> str:
     digest = hashlib.sha256(text.encode())
     for name in sorted(arrays):
         digest.update(name.encode())
-        digest.update(arrays[name].tobytes())
+        digest.update(arrays[name].reshape(-1).view(np.uint8).data)
     return digest.hexdigest()
 
 
 def _fitting(path: Path, arrays: dict[str, np.ndarray], name: str, leaf: Any) -> jax.Array:
-    array = arrays.get(name)
+    array = arrays.pop(name, None)
     if array is None or array.shape != leaf.shape or array.dtype != leaf.dtype:
         raise HostError(
             f"{path} cannot be used: its array {name} is missing or has another shape; were other settings given?"

@@ -93,10 +93,17 @@ def test_an_environment_that_is_none_gets_one_sentence() -> None:
         DQN("CartPole-v1").learn(0)
 
 
-def test_atari_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("maxmean.host.making.find_spec", lambda name: None)
-    with pytest.raises(HostError, match="ALE/Pong-v5 needs the package ale-py, which is not installed"):
+@pytest.mark.parametrize(("missing", "package"), [("ale_py", "ale-py"), ("cv2", "opencv-python-headless")])
+def test_atari_says_what_to_install(missing: str, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("maxmean.host.making.find_spec", lambda name: None if name == missing else name)
+    sentence = rf"ALE/Pong-v5 needs the package {package}, which is not installed: pip install 'maxmean\[atari\]'"
+    with pytest.raises(HostError, match=sentence):
         DQN("ALE/Pong-v5")
+
+
+def test_ataris_old_names_lead_to_the_new_ones() -> None:
+    with pytest.raises(HostError, match="no environment 'PongNoFrameskip-v4'; did you mean 'ALE/Pong-v5'"):
+        DQN("PongNoFrameskip-v4")
 
 
 def test_what_cannot_fit_into_memory_is_refused_before_it_begins() -> None:
@@ -279,6 +286,19 @@ def test_an_agent_is_trained_once(tmp_path: Path) -> None:
 
     with pytest.raises(HostError, match=r"^dqn is named twice$"):
         train("CartPole-v1", [("dqn", {})] * 2, 10, 1, None, {}, tmp_path, 10, False, False, True)
+
+
+def test_the_command_line_says_what_memory_a_training_takes(tmp_path: Path) -> None:
+    from typer.testing import CliRunner
+
+    from maxmean.cli import app
+
+    options = ["--replay-capacity", "32768", "--hidden", "8", "--warmup", "50", "--test-episodes", "1"]
+    run = CliRunner().invoke(
+        app, ["train", "--env", "CartPole-v1", "--agent", "dqn", "--steps", "20", "--out", str(tmp_path), *options]
+    )
+    # Two observations of four floats, an action and an end in a byte each, reward and mask: 42 bytes in 11 words.
+    assert "dqn-seed0: 1.4 MiB (replay 1.4 MiB, networks " in run.stderr
 
 
 def test_a_vector_environment_by_its_id() -> None:

@@ -28,8 +28,8 @@ class Need(NamedTuple):
         return sum(self)
 
     def __str__(self) -> str:
-        parts = f"replay {size(self.replay)}, networks {size(self.networks)}, roll-outs {size(self.rollouts)}"
-        return f"{size(self.total)} ({parts})"
+        parts = {"replay": self.replay, "networks": self.networks, "roll-outs": self.rollouts}
+        return f"{size(self.total)} ({', '.join(f'{name} {size(n)}' for name, n in parts.items() if n)})"
 
 
 def need(blocks: Sequence[Block]) -> Need:

@@ -51,30 +51,52 @@ def train(
     claim(out, {"environment": env, "trainings": [agent.describe() for agent in first], "seeds": seeds})
     console = Console(stderr=True, quiet=quiet)
     for job in jobs:
-        folder, kind = out / "runs" / job.name, ALGORITHMS[job.algorithm]
-        kept = folder / "training.safetensors"
-        agent = kind.load(kept, make_env(env)) if kept.exists() else kind(make_env(env), **job.settings)
-        left = steps - agent.num_timesteps
-        if left <= 0:
-            continue
-        begun = f", going on from step {agent.num_timesteps:,}" if agent.num_timesteps else ""
-        console.print(f"{job.name}{begun}", markup=False, highlight=False)
-        saved = agent.num_timesteps
-
-        def keep(row: dict[str, Any], agent: Any = agent, kept: Path = kept) -> None:
-            nonlocal saved
-            _gather(out, jobs)
-            if row["step"] - saved >= checkpoint_interval or row["step"] >= steps:
-                agent.save(kept)
-                saved = row["step"]
-
-        try:
-            agent.learn(left, progress_bar=not quiet, callback=keep, out=folder, tensorboard=tensorboard, wandb=wandb)
-        except KeyboardInterrupt:
-            agent.save(kept)
+        if not _run(job, env, steps, out, jobs, checkpoint_interval, tensorboard, wandb, console):
             console.print("Stopped. What is done is kept; the same command goes on from there.")
             return _gather(out, jobs), False
     return _gather(out, jobs), True
+
+
+def _run(
+    job: Job,
+    env: str,
+    steps: int,
+    out: Path,
+    jobs: Sequence[Job],
+    checkpoint_interval: int,
+    tensorboard: bool,
+    wandb: bool,
+    console: Console,
+) -> bool:
+    """One run to its last step, which is kept with all it needs to go on; False if it was stopped before."""
+    from .algorithms import ALGORITHMS
+    from .making import make_env
+
+    folder, kind = out / "runs" / job.name, ALGORITHMS[job.algorithm]
+    kept = folder / "training.safetensors"
+    agent = kind.load(kept, make_env(env)) if kept.exists() else kind(make_env(env), **job.settings)
+    left = steps - agent.num_timesteps
+    if left <= 0:
+        return True
+    begun = f", going on from step {agent.num_timesteps:,}" if agent.num_timesteps else ""
+    console.print(f"{job.name}{begun}: {agent.learner.need} of memory.", markup=False, highlight=False, soft_wrap=True)
+    saved = agent.num_timesteps
+
+    def keep(row: dict[str, Any]) -> None:
+        nonlocal saved
+        _gather(out, jobs)
+        if row["step"] - saved >= checkpoint_interval or row["step"] >= steps:
+            agent.save(kept)
+            saved = row["step"]
+
+    try:
+        agent.learn(
+            left, progress_bar=not console.quiet, callback=keep, out=folder, tensorboard=tensorboard, wandb=wandb
+        )
+    except KeyboardInterrupt:
+        agent.save(kept)
+        return False
+    return True
 
 
 def _jobs(

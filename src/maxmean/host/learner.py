@@ -81,7 +81,8 @@ class Learner:
             replace(settings, learning_rate=Settings.learning_rate),
             host.network or sight.trunk,
         )
-        refuse_too_much(need_of(program))
+        self.need = need_of(program)
+        refuse_too_much(self.need)
         self.engine: Engine = engine_of(program, self.world.n, host.gradient_steps)
         other = None if self.eval_world is None else self.eval_world.env
         self.keeps = other is not None and states.alike(self.world.env, other)

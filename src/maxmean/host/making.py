@@ -35,6 +35,9 @@ def make_env(name: str) -> Any:
         package = name.partition(":")[0] if ":" in name else ""
         if package and find_spec(package.partition(".")[0]) is None:
             raise HostError(f"{name} needs the package {package}, which is not installed") from None
+        if name.endswith("NoFrameskip-v4"):  # as they were called for many years
+            game = name.removesuffix("NoFrameskip-v4")
+            raise HostError(f"Gymnasium has no environment {name!r}; did you mean 'ALE/{game}-v5'?") from None
         known = sorted(gymnasium.registry)
         within = [each for each in known if name and name.lower() in each.lower()]
         near = unknown("Gymnasium has no environment", name, within or known, cutoff=0.3 if within else 0.65)
@@ -54,10 +57,11 @@ def make_like(env: Any) -> Any | None:
     spec = getattr(env, "spec", None)
     if spec is None:
         return None
-    if spec.id.startswith("ALE/"):
+    many = isinstance(env, gymnasium.vector.VectorEnv)
+    if many and spec.id.startswith("ALE/"):  # ale-py's own vector environment shows what our wrappers do
         return make_env(spec.id)
     try:
-        return gymnasium.make(spec.id if isinstance(env, gymnasium.vector.VectorEnv) else spec)
+        return gymnasium.make(spec.id if many else spec)  # with its wrappers, where Gymnasium has written them down
     except (gymnasium.error.Error, TypeError, ValueError):
         return None
 
@@ -66,11 +70,9 @@ def _atari(name: str) -> Any:
     """As Machado et al. (2018) and most papers play it: sticky actions of the v5 ids, no ends at lost lives."""
     import gymnasium
 
-    for package, extra in (("ale_py", "ale-py"), ("cv2", "opencv-python")):
+    for package, extra in (("ale_py", "ale-py"), ("cv2", "opencv-python-headless")):
         if find_spec(package) is None:
-            raise HostError(
-                f"{name} needs the package {extra}, which is not installed: pip install 'ale-py' 'opencv-python'"
-            )
+            raise HostError(f"{name} needs the package {extra}, which is not installed: pip install 'maxmean[atari]'")
     import ale_py
 
     gymnasium.register_envs(ale_py)

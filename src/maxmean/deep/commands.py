@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..host.making import need_gymnasium
+
+if TYPE_CHECKING:
+    from .policy import Policy
+    from .watch import Moment
 
 
 def register(app: typer.Typer) -> None:
@@ -122,7 +128,6 @@ def train(
         records, finished = _on_device(
             env, chosen, steps, seeds, learning_rate, given, options, out, checkpoint_interval, workers, quiet
         )
-        see = f" See it play: maxmean watch {out} --gif play.gif"
     else:
         from ..host.commands import train as train_on_host
 
@@ -131,12 +136,11 @@ def train(
         records, finished = train_on_host(
             env, chosen, steps, seeds, learning_rate, given, Path(out), checkpoint_interval, tensorboard, wandb, quiet
         )
-        see = ""
     if not finished:
         raise typer.Exit(130)
     if not quiet:
         _summarise(records)
-        typer.echo(f"Records: {Path(out) / 'records.parquet'}.{see}")
+        typer.echo(f"Records: {Path(out) / 'records.parquet'}. See it play: maxmean watch {out} --gif play.gif")
 
 
 def _on_device(
@@ -176,12 +180,13 @@ def _on_device(
 def watch(
     policy: Annotated[
         str,
-        typer.Argument(metavar="DIR", help="A training's directory, a policy in it, or minatar/breakout."),
+        typer.Argument(metavar="DIR", help="A training's directory, a policy or a saved agent; or minatar/asterix, minatar/breakout."),
     ],
     gif: Annotated[str, typer.Option("--gif", metavar="FILE", help="Where the moving picture goes.")],
-    seed: Annotated[int, typer.Option(help="Seed of the game.")] = 0,
-    frames: Annotated[int, typer.Option(help="Frames at most.")] = 400,
-    fps: Annotated[float, typer.Option(help="Frames a second.")] = 15.0,
+    seed: Annotated[int, typer.Option(help="Seed of the game; of the first, if there are several episodes.")] = 0,
+    episodes: Annotated[int, typer.Option(help="Episodes, one after the other.")] = 1,
+    frames: Annotated[int, typer.Option(help="Frames of an episode at most.")] = 400,
+    fps: Annotated[float | None, typer.Option(show_default="15, or Gymnasium's", help="Frames a second.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", metavar="", help="No progress and no summary.")] = False,
 ) -> None:
     """Show a trained agent at play, with its Q-values and their spread across its members beside the picture."""
@@ -190,22 +195,39 @@ def watch(
     from rich.progress import track
 
     from ..envs import save_gif
-    from .policy import load
-    from .watch import play
 
-    chosen = load(policy)
+    if episodes < 1:
+        raise _refusal(f"--episodes must be at least 1, not {episodes}")
+    chosen, play, rate = _player(policy)
     console = Console(stderr=True, quiet=quiet)
-    pictures, total = [], 0.0
-    for moment in track(
-        play(chosen, seed=seed, frames=frames), "playing", total=frames, console=console, disable=quiet
-    ):
-        pictures.append(moment.picture)
-        total = moment.total
-    save_gif(pictures, gif, fps=fps)
+    pictures, returns = [], []
+    for episode in range(episodes):
+        for moment in track(
+            play(seed=seed + episode, frames=frames), "playing", total=frames, console=console, disable=quiet
+        ):
+            pictures.append(moment.picture)
+        returns.append(f"{moment.total:g}" + ("" if moment.over else f" (cut after {frames} frames)"))
+    save_gif(pictures, gif, fps=rate if fps is None else fps)
     if not quiet:
         about = chosen.about
         name = f"{about['variant']} after {about['step']:,} steps on {about['environment']['name']}"
-        typer.echo(f"{name}: {len(pictures)} frames, return {total:g}, in {gif}.")
+        typer.echo(f"{name}: {len(pictures)} frames, return {', '.join(returns)}, in {gif}.")
+
+
+def _player(path: str) -> tuple[Policy, Callable[..., Iterator[Moment]], float]:
+    """The policy at ``path``, a function that plays an episode of it, and frames a second; from either engine."""
+    if find_spec("gymnasium") is not None:
+        from ..host import watch as host
+
+        training = host.training_at(path)
+        if training is not None:
+            policy, env = host.load(training)
+            return policy, partial(host.play, policy, env), host.frame_rate(env)
+    from .policy import load
+    from .watch import play
+
+    chosen = load(path)
+    return chosen, partial(play, chosen), 15.0
 
 
 def _refusal(sentence: str) -> ValueError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import jax
@@ -24,6 +24,8 @@ class Moment(NamedTuple):
     picture: NDArray[np.uint8]
     total: float
     """Return up to this frame."""
+    over: bool
+    """Whether the episode ends here, rather than where the frames do."""
 
 
 def play(policy: Policy, *, seed: int = 0, frames: int = 400) -> Iterator[Moment]:
@@ -35,18 +37,18 @@ def play(policy: Policy, *, seed: int = 0, frames: int = 400) -> Iterator[Moment
     key = jax.random.key(seed)
     key, first = jax.random.split(key)
     state, seen = game.reset(first)
-    total, values, low, high = 0.0, policy.values(seen), np.inf, -np.inf
+    total, values, names = 0.0, policy.values(seen), [_name(game, a) for a in range(game.n_actions)]
+    panel = Panel(str(policy.about["variant"]), names)
     for _ in range(frames):
         values = policy.values(seen)
         action = policy.act(seen)
-        low, high = min(low, float(values.min())), max(high, float(values.max()))
-        yield Moment(_frame(policy, game, state, values, action, total, (low, high)), total)
+        yield Moment(panel.beside(envs.render(game, state, scale=SCALE), values, action, total), total, False)
         key, now = jax.random.split(key)
         state, seen, reward, terminated, truncated = step(now, state, action)
         total += float(reward)
         if terminated or truncated:
             values = policy.values(seen)
-            yield Moment(_frame(policy, game, state, values, None, total, (low, high)), total)
+            yield Moment(panel.beside(envs.render(game, state, scale=SCALE), values, None, total), total, True)
             return
 
 
@@ -65,45 +67,48 @@ def _game(policy: Policy) -> envs.Environment:
     return game
 
 
-def _frame(
-    policy: Policy,
-    game: envs.Environment,
-    state: object,
-    values: NDArray[np.floating],
-    action: int | None,
-    total: float,
-    limits: tuple[float, float],
-) -> NDArray[np.uint8]:
-    """The picture with a panel: for every action a bar for the mean of the members' values and a mark for each of them."""
-    from PIL import Image, ImageDraw, ImageFont
+class Panel:
+    """What stands beside the pictures of one episode: for every action a bar for the mean of the members' values, and a mark for
+    each of them. The bars' scale grows with what has been seen.
+    """
 
-    picture = envs.render(game, state, scale=SCALE)
-    height = picture.shape[0]
-    panel = Image.new("RGB", (WIDTH, height), "white")
-    draw, font = ImageDraw.Draw(panel), ImageFont.load_default(14)
-    members = values.shape[0]
-    spread = f", spread over {members} members" if members > 1 else ""
-    draw.text((12, 8), f"{policy.about['variant']}   return {total:g}", fill="black", font=font)
-    draw.text((12, 28), f"Q{spread}", fill="#555555", font=font)
-    low, high = min(limits[0], 0.0), max(limits[1], 0.0)
-    reach = max(high - low, 1e-6)
+    def __init__(self, title: str, names: Sequence[str]) -> None:
+        self.title, self.names = title, names
+        self.low, self.high = 0.0, 0.0
 
-    def across(value: float) -> float:
-        return 70 + (WIDTH - 130) * (value - low) / reach
+    def beside(
+        self, picture: NDArray[np.uint8], values: NDArray[np.floating], action: int | None, total: float
+    ) -> NDArray[np.uint8]:
+        """The picture with the panel for Q [members, actions] and the chosen action on its right."""
+        from PIL import Image, ImageDraw, ImageFont
 
-    room = (height - 56) / values.shape[1]
-    for a in range(values.shape[1]):
-        top = 52 + a * room
-        mean = float(values[:, a].mean())
-        colour = "#c0392b" if a == action else "#7f8c8d"
-        draw.text((12, top + room / 2 - 9), _name(game, a), fill=colour, font=font)
-        left, right = sorted((across(0.0), across(mean)))
-        draw.rectangle((left, top + 6, right, top + room - 6), fill=colour)
-        for value in values[:, a]:
-            x = across(float(value))
-            draw.line((x, top + 3, x, top + room - 3), fill="black")
-        draw.text((WIDTH - 52, top + room / 2 - 9), f"{mean:.2f}", fill=colour, font=font)
-    return np.concatenate([picture, np.asarray(panel)], axis=1)
+        self.low, self.high = min(self.low, float(values.min())), max(self.high, float(values.max()))
+        height = picture.shape[0]
+        panel = Image.new("RGB", (WIDTH, height), "white")
+        draw, font = ImageDraw.Draw(panel), ImageFont.load_default(14)
+        members = values.shape[0]
+        spread = f", spread over {members} members" if members > 1 else ""
+        draw.text((12, 8), f"{self.title}   return {total:g}", fill="black", font=font)
+        draw.text((12, 28), f"Q{spread}", fill="#555555", font=font)
+        reach = max(self.high - self.low, 1e-6)
+
+        def across(value: float) -> float:
+            return 70 + (WIDTH - 130) * (value - self.low) / reach
+
+        room = (height - 56) / values.shape[1]
+        for a, name in enumerate(self.names):
+            top = 52 + a * room
+            mean = float(values[:, a].mean())
+            colour = "#c0392b" if a == action else "#7f8c8d"
+            draw.text((12, top + room / 2 - 9), name, fill=colour, font=font)
+            left, right = sorted((across(0.0), across(mean)))
+            gap = min(6.0, room / 4)
+            draw.rectangle((left, top + gap, right, top + room - gap), fill=colour)
+            for value in values[:, a]:
+                x = across(float(value))
+                draw.line((x, top + gap / 2, x, top + room - gap / 2), fill="black")
+            draw.text((WIDTH - 52, top + room / 2 - 9), f"{mean:.2f}", fill=colour, font=font)
+        return np.concatenate([picture, np.asarray(panel)], axis=1)
 
 
 def _name(game: envs.Environment, action: int) -> str:

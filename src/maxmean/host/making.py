@@ -16,17 +16,20 @@ def need_gymnasium() -> None:
         raise HostError(f"this needs {', '.join(missing)}: pip install 'maxmean[deep,gymnasium]'")
 
 
-def make_env(name: str) -> Any:
-    """The environment with that id; Atari's (``ALE/...``) in grey, 84 x 84, four frames at once, four frames a step."""
+def make_env(name: str, **options: Any) -> Any:
+    """The environment with that id; Atari's (``ALE/...``) in grey, 84 x 84, four frames at once, four frames a step.
+
+    The options are those of ``gymnasium.make``.
+    """
     import gymnasium
 
     from ..envs import register_gymnasium
 
     register_gymnasium()
     if name.startswith("ALE/"):
-        return _atari(name)
+        return _atari(name, **options)
     try:
-        return gymnasium.make(name)
+        return gymnasium.make(name, **options)
     except gymnasium.error.DependencyNotInstalled as error:
         raise HostError(f"{name} cannot be made: {sentence(error)}") from None
     except (gymnasium.error.Error, ModuleNotFoundError) as error:
@@ -66,7 +69,7 @@ def make_like(env: Any) -> Any | None:
         return None
 
 
-def _atari(name: str) -> Any:
+def _atari(name: str, **options: Any) -> Any:
     """As Machado et al. (2018) and most papers play it: sticky actions of the v5 ids, no ends at lost lives."""
     import gymnasium
 
@@ -77,7 +80,7 @@ def _atari(name: str) -> Any:
 
     gymnasium.register_envs(ale_py)
     try:
-        game = gymnasium.make(name, frameskip=1)
+        game = gymnasium.make(name, frameskip=1, **options)
     except gymnasium.error.Error as error:
         raise HostError(f"{name} cannot be made: {sentence(error)}") from None
     game = gymnasium.wrappers.AtariPreprocessing(game, noop_max=30, frame_skip=4, screen_size=84)

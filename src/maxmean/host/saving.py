@@ -10,6 +10,7 @@ import hashlib
 import json
 import warnings
 from collections import deque
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -84,7 +85,7 @@ def save(algorithm: Algorithm, path: str | Path) -> Path:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with appearing(path) as beside:
-            save_file(arrays, beside, {"maxmean": text, "sha256": _checksum(text, arrays)})
+            save_file(arrays, beside, {"maxmean": text, "sha256": _checksum(text, sorted(arrays.items()))})
     except OSError as error:
         raise HostError(f"cannot write {path}: {error.strerror}") from None
     return path
@@ -93,7 +94,7 @@ def save(algorithm: Algorithm, path: str | Path) -> Path:
 def load(cls: type[A], path: str | Path, env: Any, settings: dict[str, Any]) -> A:
     """The algorithm in a file."""
     path = _file(path)
-    text, arrays = _read(path)
+    text, arrays = read(path)
     there = text["about"]["algorithm"]
     if there != cls.__name__:
         raise HostError(f"{path} holds a {there}, not a {cls.__name__}: load it with maxmean.{there}.load")
@@ -151,21 +152,30 @@ def _restore(algorithm: Algorithm, state: Any) -> bool:
     return True
 
 
-def _read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """What is in a file, if it is whole and ours."""
+def read(path: Path, wanted: str = "") -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """What is in a file, if it is whole and ours; of the arrays, those whose names begin with ``wanted``."""
     from safetensors import safe_open
+
+    arrays: dict[str, np.ndarray] = {}
+
+    def each(file: Any) -> Iterator[tuple[str, np.ndarray]]:
+        for name in sorted(file.keys()):
+            array = np.require(file.get_tensor(name), requirements="W")
+            if name.startswith(wanted):
+                arrays[name] = array
+            yield name, array
 
     try:
         with safe_open(path, "numpy") as file:
             header = file.metadata() or {}
-            arrays = {name: np.require(file.get_tensor(name), requirements="W") for name in file.keys()}  # noqa: SIM118
+            checksum = _checksum(header.get("maxmean", ""), each(file))
     except FileNotFoundError:
         raise HostError(f"there is no file {path}") from None
     except Exception as error:  # whatever a stranger's file makes of the reader
         raise HostError(f"{path} is not a training of maxmean, or is damaged: {error}") from None
     if "maxmean" not in header or "sha256" not in header:
         raise HostError(f"{path} is not a training of maxmean")
-    if header["sha256"] != _checksum(header["maxmean"], arrays):
+    if header["sha256"] != checksum:
         raise HostError(f"{path} is damaged: its checksum is wrong")
     text = json.loads(header["maxmean"])
     if text["format"] != FORMAT:
@@ -173,11 +183,12 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     return text, arrays
 
 
-def _checksum(text: str, arrays: dict[str, np.ndarray]) -> str:
+def _checksum(text: str, arrays: Iterable[tuple[str, np.ndarray]]) -> str:
+    """Of the text and of named arrays, in the order of their names."""
     digest = hashlib.sha256(text.encode())
-    for name in sorted(arrays):
+    for name, array in arrays:
         digest.update(name.encode())
-        digest.update(arrays[name].reshape(-1).view(np.uint8).data)
+        digest.update(array.reshape(-1).view(np.uint8).data)
     return digest.hexdigest()
 
 

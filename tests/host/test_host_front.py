@@ -301,6 +301,24 @@ def test_the_command_line_says_what_memory_a_training_takes(tmp_path: Path) -> N
     assert "dqn-seed0: 1.4 MiB (replay 1.4 MiB, networks " in run.stderr
 
 
+def test_the_command_line_says_where_an_environment_begins_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a sentence of its own, not as Python shows warnings."""
+    from typer.testing import CliRunner
+
+    from maxmean.cli import app
+
+    spec = gymnasium.envs.registration.EnvSpec("Counter-v0", entry_point="host_toys:Counter")
+    monkeypatch.setitem(gymnasium.registry, "Counter-v0", spec)
+    options = ["--env", "Counter-v0", "--agent", "dqn", "--hidden", "8", "--warmup", "50", "--out", str(tmp_path)]
+    for steps in (10, 20):
+        run = CliRunner().invoke(app, ["train", "--steps", str(steps), *options])
+        assert run.exit_code == 0, run.output
+    assert "dqn-seed0, going on from step 10: everything is restored but the environment's state" in run.stderr
+    assert "UserWarning" not in run.stderr
+
+
 def test_a_vector_environment_by_its_id() -> None:
     env = gymnasium.make_vec("CartPole-v1", num_envs=3, vectorization_mode="sync")
     agent = DQN(env, **small()).learn(120)

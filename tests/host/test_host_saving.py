@@ -159,7 +159,7 @@ def test_a_killed_training_ends_the_same(tmp_path: Path) -> None:
 
 def test_saving_takes_no_memory_and_leaves_a_file_that_others_may_read(tmp_path: Path) -> None:
     """A replay of 50 MB is written as it lies: a copy of it would be seen in what Python allocates."""
-    agent = DQN("CartPole-v1", **small(replay_capacity=1_000_000)).learn(10)
+    agent = DQN("CartPole-v1", **small(replay_capacity=1_000_000, warmup=5)).learn(10)
     agent.learner.clock.stored = 1_000_000  # as if it were full
     (tmp_path / "plain").touch()
     tracemalloc.start()

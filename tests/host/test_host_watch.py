@@ -104,7 +104,7 @@ def test_what_cannot_be_watched_gets_one_sentence(tmp_path: Path, monkeypatch: p
     wrapped = DQN(timed, **small()).save(tmp_path / "wrapped")
     with pytest.raises(HostError, match=r"with wrappers that are not in the file: load it with maxmean\.DQN\.load"):
         watch.load(wrapped)
-    DQN("CartPole-v1", **small()).learn(10, out=tmp_path / "records")
+    DQN("CartPole-v1", **small(warmup=5)).learn(10, out=tmp_path / "records")
     assert "records but not the agent" in str(command(tmp_path / "records", "--gif", tmp_path / "a.gif").exception)
     assert "--episodes must be at least 1" in str(command(blind, "--gif", "a.gif", "--episodes", 0).exception)
 

@@ -180,7 +180,9 @@ def _on_device(
 def watch(
     policy: Annotated[
         str,
-        typer.Argument(metavar="DIR", help="A training's directory, a policy or a saved agent; or minatar/asterix, minatar/breakout."),
+        typer.Argument(
+            metavar="DIR", help="A training's directory, a policy, a saved agent, or one that ships: minatar/breakout."
+        ),
     ],
     gif: Annotated[str, typer.Option("--gif", metavar="FILE", help="Where the moving picture goes.")],
     seed: Annotated[int, typer.Option(help="Seed of the game; of the first, if there are several episodes.")] = 0,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -75,15 +74,12 @@ def _run(
 
     folder, kind = out / "runs" / job.name, ALGORITHMS[job.algorithm]
     kept = folder / "training.safetensors"
-    with warnings.catch_warnings(record=True) as said:  # that the environment could not be restored, say
-        warnings.simplefilter("always")
-        agent = kind.load(kept, make_env(env)) if kept.exists() else kind(make_env(env), **job.settings)
+    agent = kind.load(kept, make_env(env)) if kept.exists() else kind(make_env(env), **job.settings)
     left = steps - agent.num_timesteps
     if left <= 0:
         return True
     begun = f", going on from step {agent.num_timesteps:,}" if agent.num_timesteps else ""
-    for sentence in [f"{agent.learner.need} of memory", *(str(each.message) for each in said)]:
-        console.print(f"{job.name}{begun}: {sentence}.", markup=False, highlight=False, soft_wrap=True)
+    console.print(f"{job.name}{begun}: {agent.learner.need} of memory.", markup=False, highlight=False, soft_wrap=True)
     saved = agent.num_timesteps
 
     def keep(row: dict[str, Any]) -> None:

@@ -76,8 +76,9 @@ def test_what_was_saved_and_loaded_goes_on_as_if_never_stopped(world: str, tmp_p
 def test_where_the_environment_cannot_be_restored_it_says_so_and_the_rest_is_there(tmp_path: Path) -> None:
     agent = DQN(Counter(), eval_env=Counter(), **small()).learn(60)
     agent.save(tmp_path / "agent")
-    with pytest.warns(UserWarning, match="everything is restored but the environment's state.*get_state"):
+    with pytest.warns(UserWarning, match="everything is restored but the environment's state.*get_state") as said:
         loaded = DQN.load(tmp_path / "agent", Counter(), eval_env=Counter())
+    assert [each.filename for each in said] == [__file__]  # it points at the line that loads
     assert loaded.num_timesteps == 60
     np.testing.assert_array_equal(loaded.learner.run.replay, agent.learner.run.replay)
     loaded.learn(30)

@@ -127,7 +127,7 @@ def load(cls: type[A], path: str | Path, env: Any, settings: dict[str, Any]) -> 
         warnings.warn(
             f"everything is restored but the environment's state ({why}): a new episode begins",
             UserWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
         luck = np.random.SeedSequence([algorithm.host.seed, learner.clock.calls]).generate_state(1)
         learner.enter(learner.world.reset(int(luck[0] >> 1)))

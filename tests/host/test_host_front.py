@@ -102,7 +102,7 @@ def test_atari_says_what_to_install(missing: str, package: str, monkeypatch: pyt
 
 
 def test_ataris_old_names_lead_to_the_new_ones() -> None:
-    with pytest.raises(HostError, match="no environment 'PongNoFrameskip-v4'; did you mean 'ALE/Pong-v5'"):
+    with pytest.raises(HostError, match="PongNoFrameskip-v4 is an old name of Atari's: 'ALE/Pong-v5' comes with"):
         DQN("PongNoFrameskip-v4")
 
 
@@ -164,7 +164,7 @@ class Writer:
 
     found: list[tuple[str, float, int]] = []  # noqa: RUF012
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, filename_suffix: str) -> None:
         self.folder = folder
 
     def add_scalar(self, name: str, value: float, step: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import signal
+import time
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,15 @@ from maxmean import DQN, KEBDQN
 from maxmean.host import HostError
 
 
-def test_tensorboard_shows_the_tables_numbers(tmp_path: Path) -> None:
-    """TensorBoard's own reader finds every finite number of the table, to float32, at its step; and nothing else."""
+def test_tensorboard_shows_the_tables_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """TensorBoard's own reader finds every finite number of the table, to float32, at its step; and nothing else.
+
+    Also of two trainings that begin in the same second, after which the files are named.
+    """
     pytest.importorskip("tensorboardX")
     events = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
     agent = KEBDQN(Walk(), eval_env=Walk(), k=2, **small(measure_bias=True, bias_episodes_per_head=2))
+    monkeypatch.setattr(time, "time", lambda: 1_700_000_000.0)
     agent.learn(120, out=tmp_path, tensorboard=True)
     agent.learn(30, out=tmp_path, tensorboard=True)
     reader = events.EventAccumulator(str(tmp_path / "tensorboard"))

@@ -28,6 +28,9 @@ def make_env(name: str, **options: Any) -> Any:
     register_gymnasium()
     if name.startswith("ALE/"):
         return _atari(name, **options)
+    if name.endswith("NoFrameskip-v4"):  # as they were called for many years, and bare
+        game = name.removesuffix("NoFrameskip-v4")
+        raise HostError(f"{name} is an old name of Atari's: 'ALE/{game}-v5' comes with the usual wrappers")
     try:
         return gymnasium.make(name, **options)
     except gymnasium.error.DependencyNotInstalled as error:
@@ -38,9 +41,6 @@ def make_env(name: str, **options: Any) -> Any:
         package = name.partition(":")[0] if ":" in name else ""
         if package and find_spec(package.partition(".")[0]) is None:
             raise HostError(f"{name} needs the package {package}, which is not installed") from None
-        if name.endswith("NoFrameskip-v4"):  # as they were called for many years
-            game = name.removesuffix("NoFrameskip-v4")
-            raise HostError(f"Gymnasium has no environment {name!r}; did you mean 'ALE/{game}-v5'?") from None
         known = sorted(gymnasium.registry)
         within = [each for each in known if name and name.lower() in each.lower()]
         near = unknown("Gymnasium has no environment", name, within or known, cutoff=0.3 if within else 0.65)

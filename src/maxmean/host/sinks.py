@@ -35,8 +35,8 @@ class Sinks:
         self.stack.__exit__(*error)
 
 
-def open_sinks(about: dict[str, Any], out: str | Path | None, *, tensorboard: bool, wandb: bool) -> Sinks:
-    """Open what is asked for, all or nothing; one sentence for what is missing."""
+def open_sinks(about: dict[str, Any], out: str | Path | None, step: int, *, tensorboard: bool, wandb: bool) -> Sinks:
+    """Open what is asked for, all or nothing, for a training that goes on from ``step``; one sentence for what is missing."""
     sinks = Sinks()
     folder = None if out is None else _folder(Path(out), about)
     if folder is not None:
@@ -45,7 +45,8 @@ def open_sinks(about: dict[str, Any], out: str | Path | None, *, tensorboard: bo
         if tensorboard:
             if folder is None:
                 raise HostError("TensorBoard reads from a folder: give one as out")
-            writer = _summary_writer()(str(folder / "tensorboard"))
+            # Its file is named after the second: another training that began in the same one would be written over.
+            writer = _summary_writer()(str(folder / "tensorboard"), filename_suffix=f".{step}")
             stack.callback(writer.close)
             sinks.sinks.append(lambda row, records: _scalars(writer, row))
         if wandb:

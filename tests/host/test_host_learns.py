@@ -44,6 +44,7 @@ def test_stated_scores_in_stated_steps(env: str, kind: type[Algorithm], seed: in
 
 LANDER: dict[str, Any] = {
     "network": Perceptron((256,)),
+    "loss": "huber",
     "learning_rate": 6.3e-4,
     "batch_size": 128,
     "replay_capacity": 50_000,
@@ -52,9 +53,7 @@ LANDER: dict[str, Any] = {
     "gradient_steps": 4,
     "test_interval": 10_000,
 }
-"""Close to what is usual for DQN there, chosen with seeds 10 to 12. With the kernel's own scale of 1 (hidden=128, seed 10)
-the best test of KE-BDQN was at 20,000 steps, -68, and that at 60,000 was -190.
-"""
+"""As is usual for DQN there. The mean squared error does not learn it: a crash costs 100, and its gradient drowns all others."""
 
 
 @pytest.mark.slow
@@ -63,15 +62,11 @@ the best test of KE-BDQN was at 20,000 steps, -68, and that at 60,000 was -190.
     ("kind", "own"),
     [
         (DQN, {"hidden": 256, "exploration": EpsilonGreedy(1.0, 0.1, 12_000)}),
-        (KEBDQN, {"hidden": 64, "k": 5, "kernel": mev.Gaussian(0.1)}),
+        (KEBDQN, {"hidden": 128, "k": 5, "mask": 0.5, "kernel": mev.Gaussian(0.1)}),
     ],
     ids=["dqn", "ke-bdqn"],
 )
-def test_the_lander_does_better_than_one_that_falls(kind: type[Algorithm], own: dict[str, Any], seed: int) -> None:
-    """Ten test episodes of -75 on average within 100,000 steps. It is far from landing, which would be 200.
-
-    A random policy gets -185 (of twenty times ten episodes at most -110), and one that does nothing -136. The score was set after
-    this was seen as the best in 60,000 steps with seeds 0 to 4: DQN -20, 16, 132, -21, 58; KE-BDQN -60, -31, -23, -46, -26.
-    """
+def test_the_lander_lands(kind: type[Algorithm], own: dict[str, Any], seed: int) -> None:
+    """Ten test episodes of 200 on average, which counts as solved, within 200,000 steps; a random policy gets -185."""
     pytest.importorskip("Box2D")
-    assert best_return(kind, "LunarLander-v3", 100_000, -75.0, seed=seed, **LANDER, **own) >= -75.0
+    assert best_return(kind, "LunarLander-v3", 200_000, 200.0, seed=seed, **LANDER, **own) >= 200.0

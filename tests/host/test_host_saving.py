@@ -20,7 +20,7 @@ import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from host_toys import Counter, Walk, small
-from maxmean import DQN, KEBDQN, AdaTEBDQN, envs, mev
+from maxmean import DQN, KEBDQN, TEBDQN, AdaTEBDQN, envs, mev
 from maxmean.deep import EpsilonGreedy
 from maxmean.deep.networks import Perceptron
 from maxmean.host import Algorithm, HostError
@@ -103,6 +103,38 @@ def test_settings_come_back_as_they_were(tmp_path: Path) -> None:
     assert loaded.choice == agent.choice
     dqn = DQN(Walk(), exploration=EpsilonGreedy(0.5, 0.1, 10), eval_env=Walk(), **small())
     assert DQN.load(dqn.save(tmp_path / "dqn"), Walk(), eval_env=Walk()).choice == dqn.choice
+
+
+def test_settings_that_are_given_anew_hold_from_there_on(tmp_path: Path) -> None:
+    given = {"k": 2, **small()}
+    path = TEBDQN(Walk(), eval_env=Walk(), alpha=0.1, **given).learn(40).save(tmp_path / "agent")
+    changed = TEBDQN.load(path, Walk(), eval_env=Walk(), learning_rate=0.5, alpha=0.4, seed=3)
+    run = changed.learner.run
+    assert run.learning_rate == 0.5
+    assert run.parameter == np.float32(0.4)
+    assert np.asarray(run.key).tolist() == [0, 3]
+    assert TEBDQN.load(path, Walk(), eval_env=Walk()).learner.run.parameter == np.float32(0.1)
+
+
+def test_what_has_adapted_stays_so_unless_it_is_given_anew(tmp_path: Path) -> None:
+    agent = AdaTEBDQN(Walk(), eval_env=Walk(), k=2, step_size=1e-3, horizon=4, **small()).learn(60)
+    path, adapted = agent.save(tmp_path / "agent"), np.asarray(agent.learner.run.parameter)
+    assert not (adapted == 0.25).any()
+    other = AdaTEBDQN.load(path, Walk(), eval_env=Walk(), step_size=1e-5)
+    np.testing.assert_array_equal(other.learner.run.parameter, adapted)
+    assert other.learner.run.adaptation_rate == np.float32(1e-5)
+    assert AdaTEBDQN.load(path, Walk(), eval_env=Walk(), alpha=0.5).learner.run.parameter == 0.5
+
+
+def test_a_replay_that_was_full_has_no_more_room(tmp_path: Path) -> None:
+    """Where the oldest transitions have been written over, what lies beyond would be taken for some."""
+    path = DQN(Walk(), eval_env=Walk(), **small(replay_capacity=30)).learn(40).save(tmp_path / "agent")
+    for capacity in (20, 50):
+        with pytest.raises(HostError, match="load it with replay_capacity=30"):
+            DQN.load(path, Walk(), eval_env=Walk(), replay_capacity=capacity)
+    path = DQN(Walk(), eval_env=Walk(), **small(replay_capacity=50)).learn(40).save(tmp_path / "agent")
+    loaded = DQN.load(path, Walk(), eval_env=Walk(), replay_capacity=60)
+    assert np.asarray(loaded.learner.run.replay)[:40].any(axis=1).all()
 
 
 @pytest.mark.parametrize("damage", ["byte", "half", "other", "nothing"])

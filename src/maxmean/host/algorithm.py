@@ -186,7 +186,7 @@ class Algorithm:
     def load(cls, path: str | Path, env: Any, **settings: Any) -> Self:
         """What :meth:`save` wrote, in an environment of the same spaces. Learning goes on as if it had never stopped, if the
         environment can be put into its state; else it says so, and a new episode begins. ``eval_env`` and objects that cannot
-        be written to a file are given anew.
+        be written to a file are given anew; settings may be, and then hold from here on.
         """
         return saving.load(cls, path, env, settings)
 

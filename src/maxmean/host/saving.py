@@ -20,6 +20,7 @@ import numpy as np
 from gymnasium.vector import SyncVectorEnv
 
 from ..deep.policy import named_leaves, with_suffix
+from ..deep.program import Run
 from ..deep.records import Records
 from ..whole import appearing
 from . import plain, states
@@ -103,17 +104,23 @@ def load(cls: type[A], path: str | Path, env: Any, settings: dict[str, Any]) -> 
     here, known = describe(algorithm)["world"], text["about"]["world"]
     if here != known:
         raise HostError(f"{path} was trained in another kind of environment: {_difference(known, here)}")
-    learner = algorithm.learner
+    learner, clock = algorithm.learner, Clock(**text["clock"])
     learner.begin()
     empty = learner.run.replay
-    missing = empty.shape[0] - len(arrays["run.replay"])
+    filled, missing = len(arrays["run.replay"]), empty.shape[0] - len(arrays["run.replay"])
+    if filled != min(clock.stored, empty.shape[0]):
+        capacity = text["about"]["settings"]["replay_capacity"]
+        raise HostError(
+            f"the {filled:,} transitions of {path} do not fit into a replay of {empty.shape[0]:,}: load it with "
+            f"replay_capacity={capacity}"
+        )
     if missing > 0:
         rest = np.zeros((missing, *empty.shape[1:]), np.uint32)
         arrays["run.replay"] = np.concatenate([arrays["run.replay"], rest])
     empty.delete()  # it may be gigabytes, which the one from the file needs
     leaves = [_fitting(path, arrays, f"run.{name}", leaf) for name, leaf in named_leaves(learner.run)]
-    learner.run = jax.tree.unflatten(jax.tree.structure(learner.run), leaves)
-    learner.clock = Clock(**text["clock"])
+    learner.run = _with_own(jax.tree.unflatten(jax.tree.structure(learner.run), leaves), learner.run, algorithm, text)
+    learner.clock = clock
     learner.kept = deque((tuple(each) for each in plain.unpack(text["kept"])), maxlen=KEPT_STATES)
     algorithm.records = Records(text["records"])
     if _restore(algorithm, text["environment"]):
@@ -199,6 +206,14 @@ def _fitting(path: Path, arrays: dict[str, np.ndarray], name: str, leaf: Any) ->
             f"{path} cannot be used: its array {name} is missing or has another shape; were other settings given?"
         )
     return jnp.asarray(array)
+
+
+def _with_own(run: Run, new: Run, algorithm: Algorithm, text: dict[str, Any]) -> Run:
+    """The run from the file, with the numbers that settings give it: they may have been given anew."""
+    run = run._replace(key=new.key, learning_rate=new.learning_rate, adaptation_rate=new.adaptation_rate)
+    agent = algorithm.agent
+    begun = text["about"]["agent"][agent.parameter_name or "parameter"]
+    return run if agent.parameter == begun else run._replace(parameter=new.parameter)  # else as far as it has adapted
 
 
 def _difference(known: dict[str, Any], here: dict[str, Any]) -> str:

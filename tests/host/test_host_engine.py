@@ -123,6 +123,30 @@ def test_roll_outs_leave_the_training_alone() -> None:
     np.testing.assert_array_equal(with_bias.learner.run.replay, without.learner.run.replay)
 
 
+def test_asking_an_agent_leaves_the_environment_alone() -> None:
+    """Its owner may be in the middle of an episode, before anything is learned."""
+    env = Walk()
+    agent = DQN(env, eval_env=Walk(), **small())
+    observation, _ = env.reset(seed=1)
+    env.step(0)
+    agent.predict(observation)
+    agent.bias(1)
+    assert (env.episode, env.time) == (0, 1)
+
+
+def test_an_environment_that_fails_at_its_first_reset_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = DQN(Walk(), eval_env=Walk(), **small())
+
+    def fail(**_: Any) -> Any:
+        raise OSError("the simulator does not answer")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(agent.env, "reset", fail)
+        with pytest.raises(OSError, match="does not answer"):
+            agent.learn(30)
+    assert agent.learn(30).num_timesteps == 30
+
+
 def test_alpha_moves_as_deep_moves_it() -> None:
     """Zero weights, counters of five steps, horizon 4: the returns exceed the values by a sum that can be worked out."""
     agent = AdaTEBDQN(Counter(), eval_env=Counter(), k=2, step_size=1e-3, horizon=4, alpha=0.1, discount=0.5, **small())

@@ -151,7 +151,7 @@ class Algorithm:
         if not isinstance(deterministic, bool | np.bool_):
             raise HostError(f"deterministic must be True or False, not {deterministic!r}")
         learner, world = self.learner, self.learner.world
-        learner.begin()
+        learner.make()
         space = self.env.single_observation_space if isinstance(self.env, VectorEnv) else self.env.observation_space
         many = batched(space, observation)
         seen = np.ascontiguousarray(world.sight.many(observation) if many else world.sight.one(observation)[None])
@@ -172,7 +172,7 @@ class Algorithm:
         if player is None:
             raise HostError("the bias is measured in a second environment: give one as eval_env")
         number = self._bias_episodes if episodes is None else _whole("episodes", episodes)
-        self.learner.begin()
+        self.learner.make()
         return player.bias(self.learner.run, self.num_timesteps, self._heads, number)[1]
 
     def save(self, path: str | Path) -> Path:

@@ -61,7 +61,10 @@ class Learner:
     choice: Choice
     world: World
     eval_world: World | None
+    made: bool = False
+    """Whether there is a run."""
     started: bool = False
+    """Whether the first episode has begun."""
     run: Run = field(init=False)
     pending: Any = field(init=False)
     """The next actions, [n], under way on the device."""
@@ -88,15 +91,22 @@ class Learner:
         self.keeps = other is not None and states.alike(self.world.env, other)
         self.keep_every = max(1, settings.replay_capacity // KEPT_STATES)
 
+    def make(self) -> None:
+        """Make the run, unless there is one. The environment is left alone: its owner may be playing in it."""
+        if self.made:
+            return
+        agent, settings, host = self.choice
+        own = self.engine.program.family.choice(agent)
+        self.run = self.engine.create(jnp.array([0, host.seed], jnp.uint32), jnp.float32(settings.learning_rate), *own)
+        self.made = True
+
     def begin(self) -> None:
         """Put the learner at its beginning, unless it has begun."""
         if self.started:
             return
+        self.make()
+        self.enter(self.world.reset(self.choice.host.seed))
         self.started = True
-        agent, settings, host = self.choice
-        own = self.engine.program.family.choice(agent)
-        self.run = self.engine.create(jnp.array([0, host.seed], jnp.uint32), jnp.float32(settings.learning_rate), *own)
-        self.enter(self.world.reset(host.seed))
 
     def enter(self, seen: NDArray[Any]) -> None:
         """Begin an episode in every environment, and choose the first actions."""

@@ -204,3 +204,50 @@ def test_saving_takes_no_memory_and_leaves_a_file_that_others_may_read(tmp_path:
     assert peak < agent.learner.run.replay.nbytes / 10 < path.stat().st_size / 9
     assert path.stat().st_mode == (tmp_path / "plain").stat().st_mode
     assert sorted(os.listdir(tmp_path)) == [path.name, "plain"]
+
+
+class Interrupted(Walk):
+    """Presses Ctrl-C in the given step, as often as it is told to."""
+
+    def __init__(self, at: int, times: int = 1) -> None:
+        super().__init__()
+        self.left, self.times = at, times
+
+    def step(self, action: Any) -> Any:
+        self.left -= 1
+        if self.left == 0:
+            for _ in range(self.times):
+                os.kill(os.getpid(), signal.SIGINT)
+        return super().step(action)
+
+
+@pytest.mark.parametrize("at", [49, 50, 51, 100])
+def test_ctrl_c_loses_no_record_wherever_it_is_heard(at: int) -> None:
+    """A test every 50 steps: in the step before it, in its own, in the one after, in the last of all."""
+    agent = DQN(Interrupted(at), eval_env=Walk(), **small())
+    with pytest.raises(KeyboardInterrupt):
+        agent.learn(100)
+    assert agent.num_timesteps == at
+    if at < 100:
+        agent.learn(100 - at)
+    pd.testing.assert_frame_equal(agent.table, DQN(Walk(), eval_env=Walk(), **small()).learn(100).table)
+
+
+def test_ctrl_c_during_the_last_test_is_heard() -> None:
+    agent = DQN(Walk(), eval_env=Interrupted(1), **small())
+    with pytest.raises(KeyboardInterrupt):
+        agent.learn(50)
+    assert agent.table["step"].tolist() == [50]
+
+
+def test_a_second_ctrl_c_keeps_no_half_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It stops anywhere, so that the command goes on from its last checkpoint; a first one is heard between two steps."""
+    from maxmean.host import making
+    from maxmean.host.commands import train
+
+    kept = tmp_path / "runs" / "dqn-seed0" / "training.safetensors"
+    for times, there in [(2, False), (1, True)]:
+        monkeypatch.setattr(making, "make_env", lambda name, times=times: Interrupted(30, times))
+        monkeypatch.setattr(making, "make_like", lambda env: Walk())
+        done = train("Walk", [("dqn", {})], 100, 1, None, small(), tmp_path, 50, False, False, True)[1]
+        assert (done, kept.exists()) == (False, there)

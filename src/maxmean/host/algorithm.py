@@ -20,7 +20,7 @@ from ..deep.plan import RunId, Variant
 from ..deep.progress import interruptible, make_reporter
 from ..deep.records import Records
 from . import habits, saving
-from .errors import HostError
+from .errors import HostError, Stopped
 from .learner import Learner
 from .making import make_env, make_like
 from .rollouts import NONE, Bias, no_bias
@@ -124,14 +124,16 @@ class Algorithm:
                 learner.step()
                 if learner.clock.calls % 64 == 0:
                     reporter.tick(self.num_timesteps)
-                if stopped():
-                    raise KeyboardInterrupt
+                more = True
                 if self.num_timesteps // interval > tests or self.num_timesteps >= goal:
                     row = self._record(sinks)
                     reporter.tick(self.num_timesteps)
                     reporter.record(self.records)
-                    if callback is not None and callback(row) is False:
-                        break
+                    more = callback is None or callback(row) is not False
+                if stopped():  # after the record: one that is due would not be made up for
+                    raise Stopped
+                if not more:
+                    break
         if learner.clock.updates == 0:
             warnings.warn(
                 f"nothing is learned yet: the first {self.settings.warmup:,} steps are random ones (the setting warmup)",

@@ -12,7 +12,7 @@ from rich.console import Console
 from ..deep.agents import parse_arguments
 from ..deep.checkpoint import claim
 from ..whole import as_parquet, write_whole
-from .errors import HostError
+from .errors import HostError, Stopped
 from .making import need_gymnasium
 
 
@@ -93,8 +93,9 @@ def _run(
         agent.learn(
             left, progress_bar=not console.quiet, callback=keep, out=folder, tensorboard=tensorboard, wandb=wandb
         )
-    except KeyboardInterrupt:
-        agent.save(kept)
+    except KeyboardInterrupt as stop:
+        if isinstance(stop, Stopped):  # else it goes on from the last checkpoint, as after a kill
+            agent.save(kept)
         return False
     return True
 

@@ -7,6 +7,10 @@ class HostError(ValueError):
     """An environment, a setting or a file that does not fit; the message is one sentence that says what would."""
 
 
+class Stopped(KeyboardInterrupt):
+    """Ctrl-C, heard between two steps: all is in order, and can be saved. A second one stops anywhere."""
+
+
 def sentence(error: BaseException) -> str:
     """What a library says of an error, on one line and without its full stop, to be quoted in a sentence of ours."""
     return " ".join(str(error).split()).rstrip(".")

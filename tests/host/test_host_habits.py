@@ -127,11 +127,17 @@ def test_predict_as_evaluation_code_calls_it() -> None:
         ((np.zeros(2, np.float32), {}), True, r"env.reset\(\) gives a pair, the observation and a dict"),
         ([[0.0], [0.0, 1.0]], True, r"this agent sees observations of Box"),
         (np.zeros(2), None, "deterministic must be True or False, not None"),
+        ([0.0, np.nan], True, r"predict was given \[0.0, nan\]; only finite numbers"),
+        ([None, 1.0], True, "only numbers"),
     ],
 )
 def test_predict_says_what_it_sees(observation: Any, deterministic: Any, sentence: str) -> None:
     with pytest.raises(HostError, match=sentence):
         agent().predict(observation, deterministic)
+
+
+def test_predict_of_no_observations_is_no_action() -> None:
+    assert agent().predict(np.zeros((0, 2), np.float32))[0].tolist() == []
 
 
 def test_load_without_an_environment_and_save_to_nowhere(tmp_path: Path) -> None:
@@ -204,6 +210,10 @@ class Odd(Counter):
         ),
         (lambda found: (None, *found[1:]), r"observation of shape \(\)"),
         (lambda found: (found[0] * np.nan, *found[1:]), r"gave the observation \[nan, nan\]; only finite numbers"),
+        (
+            lambda found: (found[0] + np.float64(1e300), *found[1:]),
+            "only finite numbers can be learned from, of float32",
+        ),
         (lambda found: (found[0], np.inf, *found[2:]), r"gave the reward \[inf\]; only finite numbers"),
         (lambda found: (found[0], "x", *found[2:]), "gave the reward 'x', which is not one number"),
         (lambda found: (found[0], [1.0, 2.0], *found[2:]), "which is not one number"),
@@ -212,6 +222,16 @@ class Odd(Counter):
 def test_an_environment_that_gives_what_it_should_not(what: Callable[..., Any], sentence: str) -> None:
     with pytest.raises(HostError, match=sentence):
         DQN(Odd(what), **small()).learn(50)
+
+
+@pytest.mark.parametrize("seen", [np.full(3, 0.5), np.array([300, 0, 0]), np.array([-1, 0, 0])], ids=str)
+def test_an_environment_that_says_bytes_and_gives_others(seen: Any) -> None:
+    """Cast to bytes, halves would be zeros and 300 would be 44."""
+    env = Odd(lambda found: (seen, *found[1:]))
+    env.observation_space = gymnasium.spaces.Box(0, 255, (3,), cast(Any, np.uint8))
+    env._see = lambda: np.zeros(3, np.int64)  # type: ignore[method-assign]
+    with pytest.raises(HostError, match="the observation_space says uint8, and these are others"):
+        DQN(env, **small()).learn(50)
 
 
 def test_a_reward_may_be_an_array_of_one_and_a_reset_must_be_a_pair(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,6 +247,10 @@ def test_vector_environments_are_looked_at_too() -> None:
     env = gymnasium.vector.SyncVectorEnv([lambda: Odd(lambda found: (found[0], np.nan, *found[2:]))] * 2)
     with pytest.raises(HostError, match=r"gave the reward \[nan, nan\]"):
         DQN(env, **small()).learn(50)
+    mode = gymnasium.vector.AutoresetMode.SAME_STEP
+    last = [lambda: Odd(lambda found: (found[0] * (np.nan if found[2] else 1.0), *found[1:]))] * 2  # at an end
+    with pytest.raises(HostError, match=r"gave the observation \[nan, nan\]"):
+        DQN(gymnasium.vector.SyncVectorEnv(last, autoreset_mode=mode), **small()).learn(50)
 
 
 @pytest.mark.parametrize(

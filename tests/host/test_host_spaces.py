@@ -56,6 +56,12 @@ def test_discrete_is_one_hot_from_its_start() -> None:
     assert sight(spaces.Discrete(3, start=7)).one(8).tolist() == [False, True, False]
 
 
+@pytest.mark.parametrize("seen", [6, 10, 7.0, "7", np.array([7, 12]), np.uint8(0)], ids=str)
+def test_what_is_none_of_a_discrete_space_gets_a_sentence(seen: Any) -> None:
+    with pytest.raises(HostError, match=r"is a whole number from 7 to 9, not"):
+        sight(spaces.Discrete(3, start=7)).one(seen)
+
+
 def test_channels_first_are_turned() -> None:
     picture = np.arange(4 * 10 * 10).reshape(4, 10, 10)
     seen = sight(spaces.Box(0, 1, (4, 10, 10), np.float32)).one(picture)

@@ -26,7 +26,7 @@ from .making import make_env, make_like
 from .rollouts import NONE, Bias, no_bias
 from .settings import choose
 from .sinks import Sinks, open_sinks
-from .spaces import batched
+from .spaces import batched, visible
 from .worlds import World, world_of
 
 Callback = Callable[[dict[str, Any]], Any]
@@ -157,7 +157,12 @@ class Algorithm:
         space = self.env.single_observation_space if isinstance(self.env, VectorEnv) else self.env.observation_space
         many = batched(space, observation)
         seen = np.ascontiguousarray(world.sight.many(observation) if many else world.sight.one(observation)[None])
-        seen = seen.astype(world.sight.dtype, copy=False)
+        try:
+            seen = visible(seen, world.sight.dtype)
+        except HostError as error:
+            raise HostError(f"predict was given {observation!r}; {error}") from None
+        if not len(seen):
+            return np.zeros(0, np.int64), None
         if deterministic:
             actions = np.asarray(learner.engine.greedy(learner.run, seen))
         else:

@@ -49,9 +49,7 @@ def sight(space: spaces.Space) -> Sight:
     if isinstance(space, spaces.Box):
         return _box(space)
     if isinstance(space, spaces.Discrete):
-        n, start = int(space.n), int(space.start)
-        codes = np.eye(n, dtype=bool)
-        return _alike((n,), np.dtype(bool), lambda seen: codes[np.asarray(seen) - start])
+        return _one_hot(space)
     if isinstance(space, spaces.MultiBinary):
         shape = tuple(int(size) for size in space.shape)
         return _alike(shape, np.dtype(bool), lambda seen: np.asarray(seen, bool))
@@ -84,6 +82,22 @@ def batched(space: spaces.Space, observation: Any) -> bool:
     return len(shape) > len(inner)
 
 
+def visible(found: NDArray[Any], dtype: np.dtype) -> NDArray[Any]:
+    """What was found, in the type that the network sees; an error if that would be something else, or cannot be learned from."""
+    if found.dtype.kind not in "biuf":
+        raise HostError("only numbers can be learned from")
+    with np.errstate(over="ignore", invalid="ignore"):
+        cast = found.astype(dtype, copy=False)
+    if dtype.kind == "f":
+        if not np.isfinite(cast).all():  # one nan in the replay, and all weights are nan in the end
+            raise HostError(
+                "only finite numbers can be learned from" + (", of float32" if np.isfinite(found).all() else "")
+            )
+    elif cast is not found and not np.array_equal(cast, found):
+        raise HostError(f"the observation_space says {dtype.name}, and these are others")
+    return cast
+
+
 def count_actions(space: spaces.Space) -> int:
     """How many actions there are; an error where they are not a list of choices."""
     if not isinstance(space, spaces.Discrete):
@@ -99,6 +113,22 @@ def count_actions(space: spaces.Space) -> int:
 def _alike(shape: tuple[int, ...], dtype: np.dtype, see: Callable[[Any], NDArray[Any]]) -> Sight:
     """One and many are seen by the same function."""
     return Sight(shape, dtype, see, see)
+
+
+def _one_hot(space: spaces.Discrete) -> Sight:
+    n, start = int(space.n), int(space.start)
+    codes = np.eye(n, dtype=bool)
+
+    def see(seen: Any) -> NDArray[Any]:
+        found = np.asarray(seen)
+        places = found.astype(np.int64) - start if found.dtype.kind in "biu" else np.array(-1)
+        if ((places < 0) | (places >= n)).any():  # a negative one would count from the end
+            raise HostError(
+                f"an observation of {space} is a whole number from {start} to {start + n - 1}, not {seen!r}"
+            )
+        return codes[places]
+
+    return _alike((n,), np.dtype(bool), see)
 
 
 def _box(space: spaces.Box) -> Sight:

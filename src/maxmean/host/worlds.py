@@ -10,7 +10,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import NDArray
 
 from .errors import HostError
-from .spaces import Sight, count_actions, sight
+from .spaces import Sight, count_actions, sight, visible
 
 
 class Outcome(NamedTuple):
@@ -81,7 +81,7 @@ class World:
                 f"the environment gave an observation of shape {np.shape(seen)}, which is none of its observation_space, "
                 f"{self.env.observation_space}"
             )
-        return _finite(found, "observation")[None]
+        return _visible(found, self.sight.dtype)[None]
 
 
 class Worlds(World):
@@ -100,11 +100,11 @@ class Worlds(World):
     def reset(self, seed: int) -> NDArray[Any]:
         seen, _ = self.env.reset(seed=seed)
         self.ended[:] = False
-        return np.array(self.sight.many(seen))
+        return self._all(seen)
 
     def step(self, actions: NDArray[np.integer]) -> Outcome:
         raw, rewards, terminated, truncated, info = self.env.step(np.asarray(actions) + self.first_action)
-        seen = _finite(np.array(self.sight.many(raw)), "observation")
+        seen = self._all(raw)
         over = np.asarray(terminated | truncated)
         reached, counts = seen, np.ones(self.n, bool)
         if self.mode is AutoresetMode.NEXT_STEP:
@@ -115,7 +115,7 @@ class Worlds(World):
                 reached = self._finals(seen, over, info)
             else:
                 raw, _ = self.env.reset(options={"reset_mask": over.copy()})
-                reached, seen = seen, np.array(self.sight.many(raw))
+                reached, seen = seen, self._all(raw)
         self.ended = over
         rewards = _finite(np.asarray(rewards, np.float32), "reward")
         return Outcome(reached, rewards, np.asarray(terminated), over, seen, counts)
@@ -131,8 +131,11 @@ class Worlds(World):
             )
         reached = seen.copy()
         for i in np.flatnonzero(over):
-            reached[i] = self.sight.one(info["final_obs"][i])
+            reached[i] = _visible(np.array(self.sight.one(info["final_obs"][i])), self.sight.dtype)
         return reached
+
+    def _all(self, seen: Any) -> NDArray[Any]:
+        return _visible(np.array(self.sight.many(seen)), self.sight.dtype)
 
 
 def world_of(env: gymnasium.Env | VectorEnv) -> World:
@@ -157,8 +160,17 @@ def _number(reward: Any) -> NDArray[np.float32]:
         raise HostError(f"the environment gave the reward {reward!r}, which is not one number") from None
 
 
+def _visible(found: NDArray[Any], dtype: np.dtype) -> NDArray[Any]:
+    """An observation in the type that the network sees."""
+    try:
+        return visible(found, dtype)
+    except HostError as error:
+        shown = " ".join(np.array2string(found, separator=", ", threshold=16).split())
+        raise HostError(f"the environment gave the observation {shown}; {error}") from None
+
+
 def _finite(found: NDArray[Any], what: str) -> NDArray[Any]:
-    """What was found, if a network can learn from it: one nan in the replay, and all weights are nan in the end."""
+    """What was found, if a network can learn from it."""
     if found.dtype.kind == "f" and not np.isfinite(found).all():
         raise HostError(f"the environment gave the {what} {found.tolist()}; only finite numbers can be learned from")
     return found

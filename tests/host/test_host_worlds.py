@@ -67,9 +67,10 @@ def test_what_only_began_anew_does_not_count() -> None:
     assert agent.num_timesteps == 2 * (calls - calls // (LENGTH + 1))
 
 
-def test_a_full_replay_drops_the_oldest_and_keeps_whole_transitions() -> None:
+@pytest.mark.parametrize("n", [1, 2])
+def test_a_full_replay_drops_the_oldest_and_keeps_whole_transitions(n: int) -> None:
     """Also right after a message of environments that only began anew."""
-    env = SyncVectorEnv([partial(Counter, i) for i in range(2)], autoreset_mode=AutoresetMode.NEXT_STEP)
+    env = SyncVectorEnv([partial(Counter, i) for i in range(n)], autoreset_mode=AutoresetMode.NEXT_STEP)
     agent = DQN(env, eval_env=Counter(), **small(replay_capacity=37)).learn(150)
     for _ in range(2 * LENGTH):  # after every step: what only began anew would lie there until the next one
         agent.learner.step()

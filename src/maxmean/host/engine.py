@@ -175,15 +175,13 @@ class Engine:
             transitions = transitions._replace(mask=jax.vmap(self.program.draw_mask)(words))
         packed = jax.vmap(self.program.layout.pack)(transitions)
         first = messages.stored[0]
-        if self.n == 1:
-            return run._replace(replay=replay.write(run.replay, first, packed[0])), call, first + 1
         places = first + jnp.cumsum(messages.counts) - messages.counts
 
-        def put(i: Array, memory: Array) -> Array:
+        def put(i: Array | int, memory: Array) -> Array:
             there = memory[places[i] % memory.shape[0]]
             return replay.write(memory, places[i], jnp.where(messages.counts[i], packed[i], there))
 
-        memory = jax.lax.fori_loop(0, self.n, put, run.replay)
+        memory = put(0, run.replay) if self.n == 1 else jax.lax.fori_loop(0, self.n, put, run.replay)
         return run._replace(replay=memory), call, first + jnp.sum(messages.counts)
 
     @property

@@ -82,6 +82,14 @@ def test_a_setting_that_does_not_fit_gets_one_sentence(settings: dict[str, Any],
     assert "\n" not in str(error.value)
 
 
+def test_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:
+    agent = TEBDQN(
+        Counter(), eval_env=Counter(), alpha=np.float32(0.25), k=np.int64(2), learning_rate=np.float32(0.5), **small()
+    )
+    assert (agent.agent.parameter, agent.agent.members, agent.settings.learning_rate) == (0.25, 2, 0.5)
+    agent.learn(30, out=tmp_path).save(tmp_path / "agent")
+
+
 def test_an_environment_that_is_none_gets_one_sentence() -> None:
     with pytest.raises(HostError, match="Gymnasium has no environment 'CartPol-v1'; did you mean 'CartPole-v1'"):
         DQN("CartPol-v1")

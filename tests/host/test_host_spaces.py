@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import gymnasium
 import numpy as np
@@ -54,6 +54,15 @@ def test_what_is_seen_of_a_space(space: spaces.Space, shape: tuple[int, ...], dt
 
 def test_discrete_is_one_hot_from_its_start() -> None:
     assert sight(spaces.Discrete(3, start=7)).one(8).tolist() == [False, True, False]
+
+
+def test_bytes_are_divided_by_255_in_a_dict_too() -> None:
+    space = spaces.Dict(
+        number=spaces.Box(-1.0, 1.0, (1,)),
+        pixels=spaces.Tuple([spaces.Box(0, 255, (1, 2), cast(Any, np.uint8)), spaces.Discrete(2)]),
+    )
+    seen = {"number": np.array([0.5], np.float32), "pixels": (np.array([[51, 255]], np.uint8), 1)}
+    np.testing.assert_allclose(sight(space).one(seen), [0.5, 0.2, 1.0, 0.0, 1.0])
 
 
 @pytest.mark.parametrize("seen", [6, 10, 7.0, "7", np.array([7, 12]), np.uint8(0)], ids=str)

@@ -161,6 +161,7 @@ def _checked(name: str, value: Any, default: Any) -> Any:
     elif isinstance(default, float):
         if isinstance(value, bool) or not isinstance(value, Real):
             raise HostError(f"{name} must be a number, not {value!r}")
+        return float(value)
     elif isinstance(default, str) and not isinstance(value, str):
         raise HostError(f"{name} must be a text, not {value!r}")
     return value

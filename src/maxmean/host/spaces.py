@@ -168,8 +168,10 @@ def _flattened(space: spaces.Space) -> Sight:
             f"observations of {space} cannot be flattened into one vector; Box, Discrete and MultiBinary parts can"
         )
 
+    units = _units(space)
+
     def one(seen: Any) -> NDArray[Any]:
-        return np.asarray(spaces.flatten(space, seen), np.float32)
+        return np.asarray(spaces.flatten(space, seen), np.float32) / units
 
     batches: dict[int, spaces.Space] = {}
 
@@ -179,3 +181,12 @@ def _flattened(space: spaces.Space) -> Sight:
         return np.stack([one(each) for each in iterate(batch, seen)])
 
     return Sight(tuple(int(size) for size in flat.shape), np.dtype(np.float32), one, many)
+
+
+def _units(space: spaces.Space) -> NDArray[np.float32]:
+    """What the numbers of a flattened observation are divided by: 255 where they are bytes, as the networks do with pictures."""
+    if isinstance(space, spaces.Dict | spaces.Tuple):
+        parts = space.spaces.values() if isinstance(space, spaces.Dict) else space.spaces
+        return np.concatenate([_units(part) for part in parts])
+    byte = isinstance(space, spaces.Box) and space.dtype == np.uint8
+    return np.full(spaces.flatdim(space), 255.0 if byte else 1.0, np.float32)

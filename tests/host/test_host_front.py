@@ -129,6 +129,32 @@ def test_a_second_environment_is_made_only_where_it_is_the_same() -> None:
     assert DQN(vector, **small()).learner.eval_world is None
 
 
+def test_the_second_of_a_vector_environment_has_its_options_or_there_is_none() -> None:
+    mode = "vector_entry_point"
+    vector = gymnasium.make_vec("CartPole-v1", num_envs=2, vectorization_mode=mode, sutton_barto_reward=True)
+    second = DQN(vector, **small()).learner.eval_world
+    assert second is not None
+    assert second.env.unwrapped._sutton_barto_reward
+    watched = gymnasium.wrappers.vector.RecordEpisodeStatistics(vector)
+    assert DQN(watched, **small()).learner.eval_world is not None
+    assert DQN(gymnasium.wrappers.vector.NormalizeObservation(vector), **small()).learner.eval_world is None
+    assert DQN(gymnasium.wrappers.vector.NormalizeReward(vector), **small()).learner.eval_world is None
+
+
+def test_tests_see_what_the_training_has_normalised_by() -> None:
+    seen = gymnasium.wrappers.NormalizeObservation(gymnasium.make("CartPole-v1"))
+    env = gymnasium.wrappers.NormalizeReward(seen)
+    agent = DQN(env, **small())
+    agent.learn(100)
+    assert agent.learner.eval_world is not None
+    second = agent.learner.eval_world.env
+    assert second.return_rms is env.return_rms
+    assert second.env.obs_rms is seen.obs_rms
+    count = seen.obs_rms.count
+    agent.bias(2)
+    assert seen.obs_rms.count == count
+
+
 class Doubled(gymnasium.ObservationWrapper):
     def __init__(self, env: Any) -> None:
         super().__init__(env)

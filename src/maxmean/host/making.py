@@ -51,10 +51,20 @@ def make_env(name: str, **options: Any) -> Any:
         ) from None
 
 
+_OF_MANY = ("num_envs", "vectorization_mode", "vector_kwargs", "wrappers")
+"""What ``gymnasium.make_vec`` writes beside the environment's own options."""
+
+
 def make_like(env: Any) -> Any | None:
     """A second environment of the same kind, where it is known how to make one."""
     import gymnasium
+    from gymnasium.wrappers import vector
 
+    bystanders = (vector.RecordEpisodeStatistics, vector.RecordVideo, vector.HumanRendering, vector.DictInfoToList)
+    while isinstance(env, bystanders):
+        env = env.env
+    if isinstance(env, gymnasium.vector.VectorWrapper):
+        return None  # it changes what all environments show or pay, and there is no such wrapper for one
     if isinstance(env, gymnasium.vector.SyncVectorEnv):
         return make_like(env.envs[0])
     spec = getattr(env, "spec", None)
@@ -63,10 +73,29 @@ def make_like(env: Any) -> Any | None:
     many = isinstance(env, gymnasium.vector.VectorEnv)
     if many and spec.id.startswith("ALE/"):  # ale-py's own vector environment shows what our wrappers do
         return make_env(spec.id)
+    if many and spec.kwargs.get("wrappers"):
+        return None
     try:
-        return gymnasium.make(spec.id if many else spec)  # with its wrappers, where Gymnasium has written them down
+        if many:
+            return gymnasium.make(spec.id, **{name: spec.kwargs[name] for name in spec.kwargs if name not in _OF_MANY})
+        second = gymnasium.make(spec)  # with its wrappers, where Gymnasium has written them down
     except (gymnasium.error.Error, TypeError, ValueError):
         return None
+    _share_statistics(env, second)
+    return second
+
+
+def _share_statistics(env: Any, second: Any) -> None:
+    """Have the second environment normalise by what the first has seen: with its own statistics it would show another world."""
+    import gymnasium
+
+    kinds = ((gymnasium.wrappers.NormalizeObservation, "obs_rms"), (gymnasium.wrappers.NormalizeReward, "return_rms"))
+    while env is not env.unwrapped and type(env) is type(second):
+        for kind, name in kinds:
+            if type(env) is kind:
+                setattr(second, name, getattr(env, name))
+                second.update_running_mean = False
+        env, second = env.env, second.env
 
 
 def _atari(name: str, **options: Any) -> Any:

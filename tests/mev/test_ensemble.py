@@ -92,6 +92,24 @@ def test_in_pytorch_it_has_gradients_and_stays_on_its_device() -> None:
     assert float(heads.grad.sum()) == pytest.approx(4 * 3, rel=1e-5)
 
 
+@pytest.mark.parametrize("covariance", [False, True])
+@pytest.mark.parametrize("kernel", [mev.Gaussian(), mev.Indicator(0.1)])
+@pytest.mark.parametrize("scale", [1.0, 1_000.0])
+def test_halves_are_computed_with_in_full(scale: float, kernel: mev.Kernel, covariance: bool) -> None:
+    """The result is that of float32, rounded: also where the squares of half numbers would overflow."""
+    values = scale * np.random.default_rng(0).normal(size=(64, 5, 4))
+    for half in (torch.float16, torch.bfloat16):
+        heads = torch.asarray(values).to(half)
+        target = mev.ensemble_target(heads, kernel, covariance=covariance)
+        assert torch.equal(target, mev.ensemble_target(heads.float(), kernel, covariance=covariance).to(half))
+    narrow = jnp.asarray(values, jnp.bfloat16)
+    target = mev.ensemble_target(narrow, kernel, covariance=covariance)
+    full = mev.ensemble_target(narrow.astype(jnp.float32), kernel, covariance=covariance)
+    assert target.dtype == jnp.bfloat16
+    np.testing.assert_array_equal(target, full.astype(jnp.bfloat16))
+    assert mev.ensemble_target(values.astype(np.float16), kernel, covariance=covariance).dtype == np.float16
+
+
 @pytest.mark.parametrize("shape", [(3,), (1, 3), (5, 1, 3)])
 def test_one_head_cannot_say_how_sure_it_is(shape: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match="two heads at least, not"):

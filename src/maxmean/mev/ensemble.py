@@ -40,7 +40,8 @@ def ensemble_target(
     Returns
     -------
     Array
-        One value for each head, shape ``(..., heads)``, of the kind that was given.
+        One value for each head, shape ``(..., heads)``, of the kind that was given. Halves (float16, bfloat16) are computed
+        with in float32, and come back as halves.
 
     Examples
     --------
@@ -56,6 +57,9 @@ def ensemble_target(
     (heads,) = as_floats(xp, q_target_heads)
     if heads.ndim < 2 or heads.shape[-2] < 2:
         raise ValueError(f"heads must have shape (..., heads, actions), two heads at least, not {tuple(heads.shape)}")
+    if xp.finfo(heads.dtype).bits < 32:  # halves: their squares overflow at 256, and bfloat16 has too few digits for T
+        full = ensemble_target(xp.astype(heads, xp.float32), kernel, covariance=covariance)
+        return xp.astype(full, heads.dtype)
     if not covariance:
         return kernel_estimate(heads, xp.var(heads, axis=-2, correction=1, keepdims=True), kernel)
     actions = xp.matrix_transpose(heads)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -103,6 +105,46 @@ def test_settings_come_back_as_they_were(tmp_path: Path) -> None:
     assert loaded.choice == agent.choice
     dqn = DQN(Walk(), exploration=EpsilonGreedy(0.5, 0.1, 10), eval_env=Walk(), **small())
     assert DQN.load(dqn.save(tmp_path / "dqn"), Walk(), eval_env=Walk()).choice == dqn.choice
+
+
+class Other(Walk):
+    """Has the same spaces, and states of another kind."""
+
+    def get_state(self) -> dict[str, Any]:
+        return {"when": self.time}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        self.time = state["when"]
+
+
+@pytest.mark.parametrize("env", [Other, lambda: gymnasium.wrappers.TimeLimit(Walk(), 9)], ids=["other", "wrapped"])
+def test_another_environments_state_is_not_put_into_this_one(env: Any, tmp_path: Path) -> None:
+    path = DQN(Walk(), eval_env=Walk(), **small()).learn(33).save(tmp_path / "agent")
+    with pytest.warns(UserWarning, match=r"\(it is made otherwise than the one that was saved\): a new episode begins"):
+        loaded = DQN.load(path, env(), eval_env=env())
+    assert loaded.learn(10).num_timesteps == 43
+
+
+def test_a_state_that_cannot_be_written_costs_only_itself(tmp_path: Path) -> None:
+    class Strange(Walk):
+        def get_state(self) -> Any:
+            return {"seen": {1, 2}}
+
+    agent = DQN(Strange(), eval_env=Strange(), **small()).learn(60)
+    with pytest.warns(UserWarning, match=r"everything is saved but the environment's state \(a set cannot be saved"):
+        path = agent.save(tmp_path / "agent")
+    with pytest.warns(UserWarning, match=r"\(its state was not saved\): a new episode begins"):
+        loaded = DQN.load(path, Strange(), eval_env=Strange())
+    np.testing.assert_array_equal(loaded.learner.run.replay, agent.learner.run.replay)
+
+
+def test_a_pickled_or_copied_agent_goes_on_as_the_first(tmp_path: Path) -> None:
+    """As other libraries send agents to their workers."""
+    agent = KEBDQN(Walk(), eval_env=Walk(), k=2, **small()).learn(60)
+    pickled, copied = pickle.loads(pickle.dumps(agent)), copy.deepcopy(agent)
+    agent.learn(60)
+    same(pickled.learn(60), agent)
+    same(copied.learn(60), agent)
 
 
 def test_settings_that_are_given_anew_hold_from_there_on(tmp_path: Path) -> None:

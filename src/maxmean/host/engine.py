@@ -184,6 +184,10 @@ class Engine:
         memory = put(0, run.replay) if self.n == 1 else jax.lax.fori_loop(0, self.n, put, run.replay)
         return run._replace(replay=memory), call, first + jnp.sum(messages.counts)
 
+    def __reduce__(self) -> Any:
+        """Compiled functions are not pickled: an agent that is finds those of its new process."""
+        return engine_of, (self.program, self.n, self.gradient_steps)
+
     @property
     def _masked(self) -> int:
         """Random words that the masks of a message need."""

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import jax
 import jax.numpy as jnp
 import numpy as np
-from gymnasium.vector import SyncVectorEnv
 
 from ..deep.policy import named_leaves, with_suffix
 from ..deep.program import Run
@@ -69,15 +68,16 @@ def save(algorithm: Algorithm, path: str | Path) -> Path:
     arrays["pending"] = np.asarray(learner.pending)
     if isinstance(world, Worlds):
         arrays["ended"] = world.ended
-    restorable = states.obstacle(algorithm.env) is None
+    state, kept = _states(algorithm)
     about = {
         "format": FORMAT,
         "about": describe(algorithm),
         "given": {name: plain.pack(value) for name, value in algorithm.given.items()},
         "clock": dataclasses.asdict(clock),
         "records": algorithm.records.rows,
-        "environment": plain.pack(states.get_state(algorithm.env)) if restorable else None,
-        "kept": plain.pack(list(learner.kept)),
+        "layers": states.layers(algorithm.env),
+        "environment": state,
+        "kept": kept,
     }
     text = json.dumps(about)
     # In the order of their axes, for safetensors writes memory as it lies; without a copy of what lies so, as the replay does.
@@ -123,14 +123,14 @@ def load(cls: type[A], path: str | Path, env: Any, settings: dict[str, Any]) -> 
     learner.clock = clock
     learner.kept = deque((tuple(each) for each in plain.unpack(text["kept"])), maxlen=KEPT_STATES)
     algorithm.records = Records(text["records"])
-    if _restore(algorithm, text["environment"]):
+    why = _restore(algorithm, text)
+    if why is None:
         learner.lanes = Lanes(**{field.name: arrays[f"lanes.{field.name}"] for field in dataclasses.fields(Lanes)})
         learner.pending = arrays["pending"]
         if isinstance(learner.world, Worlds):
             learner.world.ended = arrays["ended"]
             learner.world.env._autoreset_envs = arrays["ended"].copy()
     else:
-        why = states.obstacle(algorithm.env) or "its state was not saved"
         warnings.warn(
             f"everything is restored but the environment's state ({why}): a new episode begins",
             UserWarning,
@@ -147,16 +147,30 @@ def _file(path: str | Path) -> Path:
     return with_suffix(path)
 
 
-def _restore(algorithm: Algorithm, state: Any) -> bool:
-    """Put the environment where it was, if that can be done."""
-    if state is None or states.obstacle(algorithm.env) is not None:
-        return False
-    state = plain.unpack(state)
-    layers = state if isinstance(algorithm.env, SyncVectorEnv) else [state]
-    if not states.fits(algorithm.env, layers):
-        return False
-    states.set_state(algorithm.env, state)
-    return True
+def _states(algorithm: Algorithm) -> tuple[Any, Any]:
+    """The environment's state and those that were kept for roll-outs, as JSON has them: none where that cannot be."""
+    if states.obstacle(algorithm.env) is not None:
+        return None, []
+    try:
+        return plain.pack(states.get_state(algorithm.env)), plain.pack(list(algorithm.learner.kept))
+    except (
+        HostError
+    ) as error:  # of an environment that means something else by a state: what was learned is not lost for that
+        warnings.warn(f"everything is saved but the environment's state ({error})", UserWarning, stacklevel=4)
+        return None, []
+
+
+def _restore(algorithm: Algorithm, text: dict[str, Any]) -> str | None:
+    """Put the environment where it was; or say why that cannot be done."""
+    why = states.obstacle(algorithm.env)
+    if why is not None:
+        return why
+    if text["environment"] is None:
+        return "its state was not saved"
+    if text.get("layers") != states.layers(algorithm.env):
+        return "it is made otherwise than the one that was saved"
+    states.set_state(algorithm.env, plain.unpack(text["environment"]))
+    return None
 
 
 def read(path: Path, wanted: str = "") -> tuple[dict[str, Any], dict[str, np.ndarray]]:

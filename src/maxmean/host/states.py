@@ -55,10 +55,14 @@ def alike(env: Any, other: Any) -> bool:
     return [_kind(layer) for layer in _layers(one)] == [_kind(layer) for layer in _layers(other)]
 
 
-def fits(env: Any, states: list[Any]) -> bool:
-    """Whether these states, one for each environment, have as many layers as the environments."""
-    envs = env.envs if isinstance(env, SyncVectorEnv) else [env]
-    return [len(state) for state in states] == [len(_layers(each)) for each in envs]
+def layers(env: Any) -> list[Any]:
+    """What an environment, or each of a vector environment's, is made of: a state of one fits others that are made so.
+
+    Without the names of modules: the same class is in another one when it is run as a script.
+    """
+    if isinstance(env, SyncVectorEnv):
+        return [layers(each) for each in env.envs]
+    return [type(layer).__qualname__ for layer in _layers(env)]
 
 
 def get_state(env: Any) -> list[Any]:

@@ -49,6 +49,7 @@ def breakout() -> Any:
 WORLDS = {
     "walk": Walk,
     "cartpole": lambda: gymnasium.make("CartPole-v1"),
+    "blackjack": lambda: gymnasium.make("Blackjack-v1"),
     "next-step": lambda: walks(AutoresetMode.NEXT_STEP),
     "same-step": lambda: walks(AutoresetMode.SAME_STEP),
     "breakout": breakout,

@@ -23,6 +23,12 @@ _ATTRIBUTES = {
     "gymnasium.envs.classic_control.cartpole.CartPoleEnv": ("state", "steps_beyond_terminated"),
     "gymnasium.envs.classic_control.acrobot.AcrobotEnv": ("state",),
     "gymnasium.envs.classic_control.mountain_car.MountainCarEnv": ("state",),
+    "gymnasium.envs.toy_text.blackjack.BlackjackEnv": (
+        "player",
+        "dealer",
+        "dealer_top_card_suit",
+        "dealer_top_card_value_str",
+    ),
     "gymnasium.envs.toy_text.frozen_lake.FrozenLakeEnv": ("s", "lastaction"),
     "gymnasium.envs.toy_text.cliffwalking.CliffWalkingEnv": ("s", "lastaction"),
     "gymnasium.envs.toy_text.taxi.TaxiEnv": ("s", "lastaction", "taxi_orientation", "fickle_step"),

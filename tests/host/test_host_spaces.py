@@ -71,6 +71,35 @@ def test_what_is_none_of_a_discrete_space_gets_a_sentence(seen: Any) -> None:
         sight(spaces.Discrete(3, start=7)).one(seen)
 
 
+PARTS = spaces.Dict(a=spaces.Box(-1.0, 1.0, (2,)), b=spaces.Tuple([spaces.Discrete(3, start=1)]))
+
+
+@pytest.mark.parametrize(
+    ("space", "seen"),
+    [
+        (PARTS, {"a": np.zeros(2)}),
+        (PARTS, {"a": np.zeros(3), "b": (1,)}),
+        (PARTS, {"a": np.zeros(2), "b": (0,)}),
+        (PARTS, {"a": np.zeros(2), "b": (1, 2)}),
+        (PARTS, np.zeros(5)),
+        (spaces.MultiDiscrete([3, 4]), np.array([3, 0])),
+        (spaces.MultiDiscrete([3, 4]), np.array([-1, 0])),
+        (spaces.MultiDiscrete([3, 4]), np.array([1.0, 0.0])),
+    ],
+    ids=str,
+)
+def test_what_is_none_of_a_space_of_parts_gets_a_sentence(space: spaces.Space, seen: Any) -> None:
+    with pytest.raises(HostError, match=r"^an observation is one of (Dict|MultiDiscrete).*, not"):
+        sight(space).one(seen)
+
+
+def test_parts_of_a_batch_belong_together() -> None:
+    many = sight(PARTS).many
+    assert many({"a": np.zeros((0, 2)), "b": (np.zeros(0, int),)}).shape == (0, 5)
+    with pytest.raises(HostError, match=r"^these are not 3 observations of Dict"):
+        many({"a": np.zeros((3, 2)), "b": (np.ones(2, int),)})
+
+
 def test_channels_first_are_turned() -> None:
     picture = np.arange(4 * 10 * 10).reshape(4, 10, 10)
     seen = sight(spaces.Box(0, 1, (4, 10, 10), np.float32)).one(picture)

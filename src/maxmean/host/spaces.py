@@ -171,16 +171,38 @@ def _flattened(space: spaces.Space) -> Sight:
     units = _units(space)
 
     def one(seen: Any) -> NDArray[Any]:
-        return np.asarray(spaces.flatten(space, seen), np.float32) / units
+        try:
+            found = np.asarray(spaces.flatten(space, seen), np.float32) if _in_range(space, seen) else None
+        except (LookupError, TypeError, ValueError):
+            found = None
+        if found is None or found.shape != units.shape:
+            raise HostError(f"an observation is one of {space}, not {seen!r}")
+        return found / units
 
     batches: dict[int, spaces.Space] = {}
 
     def many(seen: Any) -> NDArray[Any]:
         n = len(next(iter(seen.values())) if isinstance(seen, dict) else seen[0] if isinstance(seen, tuple) else seen)
         batch = batches.setdefault(n, batch_space(space, n))
-        return np.stack([one(each) for each in iterate(batch, seen)])
+        try:
+            rows = list(iterate(batch, seen))
+        except (LookupError, TypeError, ValueError):
+            raise HostError(f"these are not {n} observations of {space}: {seen!r}") from None
+        return np.stack([one(each) for each in rows]) if rows else np.zeros((0, units.size), np.float32)
 
     return Sight(tuple(int(size) for size in flat.shape), np.dtype(np.float32), one, many)
+
+
+def _in_range(space: spaces.Space, seen: Any) -> bool:
+    """Whether the choices in an observation are among those of the space: Gymnasium would flatten others into the wrong place."""
+    if isinstance(space, spaces.Dict):
+        return all(_in_range(part, seen[name]) for name, part in space.spaces.items())
+    if isinstance(space, spaces.Tuple):
+        return all(_in_range(part, each) for part, each in zip(space.spaces, seen, strict=True))
+    if isinstance(space, spaces.Discrete | spaces.MultiDiscrete):
+        found, n = np.asarray(seen), space.n if isinstance(space, spaces.Discrete) else space.nvec
+        return found.dtype.kind in "biu" and bool(((found >= space.start) & (found < space.start + n)).all())
+    return True
 
 
 def _units(space: spaces.Space) -> NDArray[np.float32]:

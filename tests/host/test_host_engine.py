@@ -58,6 +58,11 @@ def test_actions_are_chosen_with_the_weights_before_the_update() -> None:
     assert set(chosen) == {0, 1}
 
 
+def test_updates_that_never_come_are_said() -> None:
+    with pytest.warns(UserWarning, match=r"the first 5 steps .*, and an update comes every 100 steps \(train_every\)"):
+        DQN("CartPole-v1", **small(warmup=5, train_every=100)).learn(60)
+
+
 def test_warm_up_steps_are_random_and_nothing_is_learned() -> None:
     with pytest.warns(UserWarning, match="nothing is learned yet: the first 20 steps are random ones"):
         agent = trained(DQN, 20)

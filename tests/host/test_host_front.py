@@ -305,6 +305,7 @@ def test_the_command_line_trains_stops_and_goes_on(tmp_path: Path) -> None:
     assert "another training: trainings 1: settings.warmup is 20 there and 30 here; choose another directory" in other
     assert str(train(150, **{"--agent": "dqn"}).exception).startswith("--heads is for other agents")
     assert "can be set for minatar's games, not for CartPole-v1" in str(train(150, **{"--sticky": "0.2"}).exception)
+    assert "--workers is for minatar and gymnax" in str(train(150, **{"--workers": "2"}).exception)
 
 
 def test_a_warning_on_the_command_line_is_a_sentence(tmp_path: Path) -> None:

@@ -133,6 +133,8 @@ def train(
 
         if options:
             raise _refusal(f"{', '.join(options)} can be set for minatar's games, not for {env}")
+        if workers is not None:
+            raise _refusal(f"--workers is for minatar and gymnax: the runs of {env} come one after the other")
         records, finished = train_on_host(
             env, chosen, steps, seeds, learning_rate, given, Path(out), checkpoint_interval, tensorboard, wandb, quiet
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import threading
 import time
@@ -74,9 +75,7 @@ class Line(Silent):
 
     def record(self, records: Records) -> None:
         means = latest(records.frame())
-        self.latest = "  ".join(
-            f"{_name(index)} return {row.test_return:.1f} bias {row.bias:+.2f}" for index, row in means.iterrows()
-        )
+        self.latest = "  ".join(_measured(_name(index), row.test_return, row.bias) for index, row in means.iterrows())
         if not self.live and (time.monotonic() - self.shown > 10.0 or self.at >= self.steps):
             self.say(self.line())
             self.shown = time.monotonic()
@@ -92,6 +91,16 @@ class Line(Silent):
 
 def make_reporter(console: Console, quiet: bool, steps: int, runs: int, begin: int) -> Silent:
     return Silent() if quiet else Line(console, steps, runs, begin)
+
+
+def _measured(name: str, returned: float, bias: float) -> str:
+    """What was measured of a variant, without what was not.
+
+    >>> _measured("dqn", 3.0, float("nan"))
+    'dqn return 3.0'
+    """
+    parts = [(returned, f"return {returned:.1f}"), (bias, f"bias {bias:+.2f}")]
+    return " ".join([name, *(text for value, text in parts if math.isfinite(value))])
 
 
 def _name(index: Any) -> str:

@@ -135,8 +135,10 @@ class Algorithm:
                 if not more:
                     break
         if learner.clock.updates == 0:
+            every = self.host.train_every
+            rarely = f", and an update comes every {every:,} steps (train_every)" if every > 1 else ""
             warnings.warn(
-                f"nothing is learned yet: the first {self.settings.warmup:,} steps are random ones (the setting warmup)",
+                f"nothing is learned yet: the first {self.settings.warmup:,} steps are random ones (the setting warmup){rarely}",
                 UserWarning,
                 stacklevel=3,
             )

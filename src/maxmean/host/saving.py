@@ -153,9 +153,7 @@ def _states(algorithm: Algorithm) -> tuple[Any, Any]:
         return None, []
     try:
         return plain.pack(states.get_state(algorithm.env)), plain.pack(list(algorithm.learner.kept))
-    except (
-        HostError
-    ) as error:  # of an environment that means something else by a state: what was learned is not lost for that
+    except HostError as error:  # it means something else by a state: what was learned is not lost for that
         warnings.warn(f"everything is saved but the environment's state ({error})", UserWarning, stacklevel=4)
         return None, []
 

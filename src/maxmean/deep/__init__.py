@@ -86,13 +86,17 @@ _HOME = {
 }
 
 
+PACKAGES = ("jax", "optax", "orbax", "safetensors")
+"""What the extra ``deep`` brings."""
+
+
 def __getattr__(name: str) -> Any:
     """Import on first use: the command line's help needs no JAX."""
     if name in _HOME:
         try:
             value = getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
         except ModuleNotFoundError as error:
-            if error.name not in ("jax", "optax", "orbax", "safetensors"):
+            if error.name not in PACKAGES:
                 raise
             raise ModuleNotFoundError(missing(__name__, error.name, "deep"), name=error.name) from None
         globals()[name] = value

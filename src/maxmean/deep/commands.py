@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..host.making import need_gymnasium
+from . import PACKAGES
 
 if TYPE_CHECKING:
     from .policy import Policy
@@ -253,7 +254,7 @@ def _refuse_unused(agents: list[str], common: dict[str, Any]) -> None:
 
 def _need_jax() -> None:
     """Say in one sentence what is missing, if something is."""
-    missing = [name for name in ("jax", "optax", "orbax", "safetensors") if find_spec(name) is None]
+    missing = [name for name in PACKAGES if find_spec(name) is None]
     if missing:
         raise _refusal(f"this needs {', '.join(missing)}: pip install 'maxmean[deep]'")
 

@@ -77,16 +77,18 @@ def play(policy: Policy, env: Any, *, seed: int = 0, frames: int = 400) -> Itera
     world = World(env)
     meanings = getattr(env.unwrapped, "get_action_meanings", None)
     names = meanings() if meanings else [str(world.first_action + a) for a in range(world.n_actions)]
-    panel, total, over = Panel(policy.about["variant"], [name.lower() for name in names]), 0.0, False
-    observation, _ = env.reset(seed=seed)
+    panel, total = Panel(policy.about["variant"], [name.lower() for name in names]), 0.0
+
+    def see(observation: Any) -> NDArray[Any]:
+        return np.asarray(world.sight.one(observation), world.sight.dtype)
+
+    seen = see(env.reset(seed=seed)[0])
     for _ in range(frames):
-        seen = np.asarray(world.sight.one(observation), world.sight.dtype)
         action = policy.act(seen)
         yield Moment(panel.beside(_picture(env), policy.values(seen), action, total), total, False)
         observation, reward, terminated, truncated, _ = env.step(action + world.first_action)
-        total, over = total + float(reward), bool(terminated or truncated)
-        if over:
-            seen = np.asarray(world.sight.one(observation), world.sight.dtype)
+        total, seen = total + float(reward), see(observation)
+        if terminated or truncated:
             yield Moment(panel.beside(_picture(env), policy.values(seen), None, total), total, True)
             return
 

@@ -32,7 +32,6 @@ from maxmean.deep import targets
 from maxmean.deep.agents import BDQN, DDQN, DQN, SCDQN, TEBDQN, AdaTEBDQN, Agent, MaxMinDQN
 from maxmean.deep.exploration import HeadPerEpisode
 from maxmean.deep.family import Family
-from maxmean.deep.networks import Ensemble, Weights
 from maxmean.deep.program import Program, Run
 from maxmean.deep.replay import Transition
 from maxmean.deep.settings import Settings
@@ -95,9 +94,9 @@ class UnmaskedUpdate(Update):
     """The loss of heads that know of no masks."""
 
     def loss(
-        self, network: Ensemble, weights: Weights, batch: Batch, targets: jax.Array, masks: jax.Array
+        self, values: jax.Array, batch: Batch, targets: jax.Array, masks: jax.Array
     ) -> tuple[jax.Array, jax.Array]:
-        q = value_of(network.values(weights, batch.observations), batch.actions[:, None])
+        q = value_of(values, batch.actions[:, None])
         return jnp.sum(jnp.mean(jnp.square(q - targets), axis=0)), jnp.mean(q)
 
 

@@ -181,7 +181,11 @@ class Ensemble:
             return jax.vmap(self.alone.values, in_axes=(0, None), out_axes=1)(weights, observations)[:, :, 0]
         features = self.trunk.apply(weights.trunk, observations)
         # The batch as the last axis: with the large matrix on the left a CPU's products are a third faster.
-        hidden = jax.nn.relu(weights.hidden.weights @ features.T + weights.hidden.bias[:, None])
+        return self.read(weights, weights.hidden.weights @ features.T)
+
+    def read(self, weights: Weights, products: Array) -> Array:
+        """Q of every member from the products of the hidden layer's matrix with the features, [members * hidden, batch]."""
+        hidden = jax.nn.relu(products + weights.hidden.bias[:, None])
         hidden = hidden.reshape(self.members, self.hidden, -1)
         return (weights.output.weights @ hidden + weights.output.bias[:, :, None]).transpose(2, 0, 1)
 

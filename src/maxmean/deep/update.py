@@ -10,9 +10,11 @@ import jax.numpy as jnp
 import optax
 
 from ..envs.random import below
+from . import fused
 from .family import Family
+from .fused import Matrix
 from .networks import Ensemble, Weights
-from .optimizers import adam, rmsprop
+from .optimizers import Corrections, adam, rmsprop
 from .settings import Settings
 from .targets import NextValues, value_of
 
@@ -98,7 +100,8 @@ class Update:
         """
         targets = self.targets(learner, batch, members, rule, parameter)
         if not self.family.whole_networks:
-            weights, moments, losses = self._descend(
+            descend = self._descend_fused if self.fused else self._descend
+            weights, moments, losses = descend(
                 self.network, learner.weights, learner.moments, batch, targets, batch.masks, learning_rate
             )
             return Learner(weights, learner.target, moments), losses
@@ -129,11 +132,12 @@ class Update:
         values = jax.vmap(self.family.next_value, in_axes=(None, 0, None))(rule, NextValues(target, online), parameter)
         return jax.lax.stop_gradient(batch.rewards[:, None] + batch.discounts[:, None] * values)
 
-    def loss(
-        self, network: Ensemble, weights: Weights, batch: Batch, targets: Array, masks: Array
-    ) -> tuple[Array, Array]:
-        """The sum over the members of their mean losses over the transitions they learn from, and the mean of Q."""
-        q = value_of(network.values(weights, batch.observations), batch.actions[:, None])
+    def loss(self, values: Array, batch: Batch, targets: Array, masks: Array) -> tuple[Array, Array]:
+        """The sum over the members of their mean losses over the transitions they learn from, and the mean of Q.
+
+        ``values`` are the members' for the batch's observations, [B, members, actions].
+        """
+        q = value_of(values, batch.actions[:, None])
         error = q - targets
         each = jnp.square(error) if self.settings.loss == "mse" else optax.losses.huber_loss(error)
         count = jnp.maximum(jnp.sum(masks, axis=0), 1)
@@ -149,10 +153,65 @@ class Update:
         masks: Array,
         learning_rate: Array,
     ) -> tuple[Weights, Any, Losses]:
-        loss = jax.value_and_grad(lambda w: self.loss(network, w, batch, targets, masks), has_aux=True)
-        (value, q), gradient = loss(weights)
-        if network.members > 1:  # each head pulls at the trunk: their mean does, not their sum
-            gradient = gradient._replace(trunk=jax.tree.map(lambda leaf: leaf / network.members, gradient.trunk))
-        direction, moments = self.optimizer.update(gradient, moments)
+        def loss(weights: Weights) -> tuple[Array, Array]:
+            return self.loss(network.values(weights, batch.observations), batch, targets, masks)
+
+        (value, q), gradient = jax.value_and_grad(loss, has_aux=True)(weights)
+        direction, moments = self.optimizer.update(_mean_pull(network, gradient), moments)
         weights = jax.tree.map(lambda w, d: w - learning_rate * d, weights, direction)
         return weights, moments, Losses(value, q)
+
+    @property
+    def fused(self) -> bool:
+        """Whether the hidden layer's gradient, its moments and its step are one kernel's work."""
+        if self.settings.optimizer != "adam" or self.family.whole_networks or not fused.available():
+            return False
+        network = self.network
+        features = network.trunk.features(network.shape)
+        return fused.fits(network.members * network.hidden, features, self.settings.batch_size)
+
+    def _descend_fused(
+        self,
+        network: Ensemble,
+        weights: Weights,
+        moments: Any,
+        batch: Batch,
+        targets: Array,
+        masks: Array,
+        learning_rate: Array,
+    ) -> tuple[Weights, Any, Losses]:
+        """As ``_descend``, by the chain rule cut at the products of the hidden layer's matrix."""
+        see, matrix = network.trunk.apply, Matrix(*(each.hidden.weights for each in (weights, moments.mu, moments.nu)))
+        features, pull = jax.vjp(lambda trunk: see(trunk, batch.observations), weights.trunk)
+        others, mean, square = (_without_matrix(each) for each in (weights, moments.mu, moments.nu))
+
+        def loss(others: Weights, products: Array) -> tuple[Array, Array]:
+            return self.loss(network.read(others, products), batch, targets, masks)
+
+        both = jax.value_and_grad(loss, argnums=(0, 1), has_aux=True)
+        (value, q), (gradient, outer) = both(others, matrix.weights @ features.T)
+        corrections = Corrections.at(moments.count + 1)
+        matrix, back = fused.adam_step(matrix, outer, features, learning_rate, corrections)
+        gradient = _mean_pull(network, gradient._replace(trunk=pull(back)[0]))
+        direction, moments = self.optimizer.update(gradient, moments._replace(mu=mean, nu=square))
+        others = jax.tree.map(lambda w, d: w - learning_rate * d, others, direction)
+        weights, mean, square = (
+            _with_matrix(each, whole) for each, whole in zip((others, moments.mu, moments.nu), matrix, strict=True)
+        )
+        return weights, moments._replace(mu=mean, nu=square), Losses(value, q)
+
+
+def _mean_pull(network: Ensemble, gradient: Weights) -> Weights:
+    """Each head pulls at the trunk: their mean does, not their sum."""
+    if network.members == 1:
+        return gradient
+    return gradient._replace(trunk=jax.tree.map(lambda leaf: leaf / network.members, gradient.trunk))
+
+
+def _without_matrix(weights: Weights) -> Weights:
+    """All but the hidden layer's matrix."""
+    return _with_matrix(weights, None)
+
+
+def _with_matrix(weights: Weights, matrix: Any) -> Weights:
+    return weights._replace(hidden=weights.hidden._replace(weights=matrix))

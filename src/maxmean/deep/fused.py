@@ -1,0 +1,142 @@
+"""Adam's step on a large matrix in one pass over a GPU's memory.
+
+A hidden layer is most of a network, and a batch is small: an update moves bytes more than it computes. Written as usual, the
+gradient goes out to memory and comes back, and the matrix is read once more for the gradient of the layer's inputs. Here a
+kernel has a tile of the matrix in its registers and does all that must be done with it: eight transfers a weight and update
+instead of eleven. It computes what the usual way computes, up to the order of sums.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.experimental import pallas as pl
+
+from .optimizers import Corrections, adam_moments
+
+Array = jax.Array
+
+ROWS, COLUMNS = 64, 64
+"""A tile."""
+STRETCHES = (256, 128, 64)
+"""Rows that one program walks through, tile by tile: the first of these that divides the matrix's."""
+WARPS = 4
+"""Groups of 32 threads that share a program's work."""
+LEAST_BATCH = 16
+"""The shortest sums that a GPU's matrix units take."""
+
+
+class Matrix(NamedTuple):
+    """A weight matrix [R, F] and its two moments."""
+
+    weights: Array
+    mean: Array
+    square: Array
+
+
+@cache
+def available() -> bool:
+    """Whether the device has such kernels. It is tried once: not every GPU does, and not every JAX."""
+    if jax.default_backend() != "gpu":
+        return False
+    tile, thin, wide, number = (
+        _shape(*shape) for shape in ((ROWS, COLUMNS), (ROWS, LEAST_BATCH), (LEAST_BATCH, COLUMNS), ())
+    )
+    try:
+        jax.jit(adam_step).lower(Matrix(tile, tile, tile), thin, wide, number, Corrections(number, number)).compile()
+    except Exception:  # whatever is missing: the usual way needs none of it
+        return False
+    return True
+
+
+def fits(rows: int, columns: int, batch: int) -> bool:
+    """Whether a matrix can be cut into tiles, and a batch has a length that the kernel takes: a power of two."""
+    return rows % STRETCHES[-1] == 0 and columns % COLUMNS == 0 and batch >= LEAST_BATCH and batch & (batch - 1) == 0
+
+
+def adam_step(
+    matrix: Matrix, outer: Array, inputs: Array, learning_rate: Array, corrections: Corrections
+) -> tuple[Matrix, Array]:
+    """A step of Adam along the gradient ``outer @ inputs``, and what the layer hands back to its inputs.
+
+    Parameters
+    ----------
+    matrix
+        W and its moments; their memory is used again for the results.
+    outer
+        [R, B]: the gradient at W @ inputs.T.
+    inputs
+        [B, F].
+    learning_rate
+        The step's size.
+    corrections
+        Adam's, for this step.
+
+    Returns
+    -------
+    The matrix after the step, and outer.T @ W, [B, F], with W as it was before.
+    """
+    rows, columns = matrix.weights.shape
+    batch = inputs.shape[0]
+    stretch = next(length for length in STRETCHES if rows % length == 0)
+    tile = pl.BlockSpec((stretch, COLUMNS), lambda i, j: (j, i))
+    whole = _shape(rows, columns)
+    *after, back = pl.pallas_call(
+        _walk,
+        grid=(columns // COLUMNS, rows // stretch),
+        in_specs=[
+            pl.BlockSpec((4,), lambda i, j: (0,)),
+            pl.BlockSpec((stretch, batch), lambda i, j: (j, 0)),
+            pl.BlockSpec((batch, COLUMNS), lambda i, j: (0, i)),
+            tile,
+            tile,
+            tile,
+        ],
+        out_specs=[tile, tile, tile, pl.BlockSpec((None, batch, COLUMNS), lambda i, j: (j, 0, i))],
+        out_shape=[whole, whole, whole, _shape(rows // stretch, batch, columns)],
+        input_output_aliases={3: 0, 4: 1, 5: 2},
+        **_compilation(),
+    )(jnp.stack([learning_rate, *corrections, jnp.float32(0)]), outer, inputs, *matrix)
+    return Matrix(*after), jnp.sum(back, axis=0)
+
+
+def _shape(*axes: int) -> Any:
+    return jax.ShapeDtypeStruct(axes, jnp.float32)  # type: ignore[no-untyped-call]
+
+
+def _compilation() -> dict[str, Any]:
+    """For a GPU; elsewhere the kernel is interpreted, which is slow and serves tests."""
+    if jax.default_backend() != "gpu":
+        return {"interpret": True}
+    from jax.experimental.pallas import triton
+
+    return {"compiler_params": triton.CompilerParams(num_warps=WARPS, num_stages=1)}
+
+
+def _walk(
+    numbers: Any,
+    outer: Any,
+    inputs: Any,
+    weights: Any,
+    mean: Any,
+    square: Any,
+    new_weights: Any,
+    new_mean: Any,
+    new_square: Any,
+    back: Any,
+) -> None:
+    """One program: down a stretch of rows, a tile at a time. The arguments are references to its blocks."""
+    learning_rate, corrections = numbers[0], Corrections(numbers[1], numbers[2])
+    seen = inputs[...]
+
+    def improve(i: Array, handed: Array) -> Array:
+        here = pl.ds(i * ROWS, ROWS)
+        pull, w = outer[here, :], weights[here, :]
+        m, v, direction = adam_moments(mean[here, :], square[here, :], pull @ seen, corrections)
+        new_mean[here, :], new_square[here, :], new_weights[here, :] = m, v, w - learning_rate * direction
+        return handed + pull.T @ w
+
+    back[...] = jax.lax.fori_loop(0, outer.shape[0] // ROWS, improve, jnp.zeros_like(seen))

@@ -80,8 +80,9 @@ def fifths_figure(results: Results[Settings]) -> Figure:
                 line(ax, range(1, 6), means.loc[label], label, k)
             ax.axhline(0, color="#8a8f98", lw=0.8)
             ax.set_xticks(range(1, 6))
-            ax.legend(frameon=False, fontsize=7)
             caption(ax, f"{game}: bias", "fifth of the pairs, by predicted value")
+            if row == len(games) - 1:  # below, where no line is
+                ax.legend(frameon=False, fontsize=7, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.2))
     return figure
 
 

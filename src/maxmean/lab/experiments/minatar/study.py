@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ....deep import Settings as TrainingSettings
 
 GAMES = ("asterix", "breakout", "freeway", "seaquest", "space_invaders")
-STUDIED = ("asterix", "breakout")
+STUDIED = ("asterix", "breakout", "space_invaders")
 """The games whose results come with the package."""
 SINGLE = ("dqn", "ddqn", "scdqn:2", "scdqn:3", "scdqn:4")
 MAXMIN = ("maxmin-dqn:2", "maxmin-dqn:3")

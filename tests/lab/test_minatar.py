@@ -114,6 +114,12 @@ def test_the_judges_see_what_is_there() -> None:
     everywhere = results(dqn=5, ddqn=2, scdqn=2, maxmin=-2, bdqn=2, ke=-2, te=3)
     assert verdict(everywhere, "D4") == "holds"
     assert verdict(good, "D4") == "fails"
+    # one game that is clear is enough, even if in another the seeds spread further out
+    spread = 2.0 * (everywhere.table["game"] == "breakout") * (everywhere.table["seed"] - 1)
+    assert (
+        verdict(replace(everywhere, table=everywhere.table.assign(bias=everywhere.table["bias"] + spread)), "D4")
+        == "holds"
+    )
     better = good.table.assign(test_return=good.table["test_return"] + 2.0 * good.table["variant"].str.contains("bdqn"))
     assert verdict(replace(good, table=better), "D5") == "holds"
     worse = good.table.assign(test_return=good.table["test_return"] - 2.0 * good.table["variant"].str.contains("bdqn"))

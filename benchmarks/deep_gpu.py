@@ -55,7 +55,7 @@ def measure(agent_name: str, runs: int, game: str) -> str:
     assert block.state is not None
     weights = sum(leaf.size for leaf in jax.tree.leaves(block.state.learner.weights)) / runs
     learning = weights / plan.variants[0].agent.members if agent_name == "maxmin-dqn" else weights
-    passes = ((8 if block.compiled.program.update.fused else 11) + plan.variants[0].agent.online) * learning
+    passes = ((8 if block.compiled.program.update.one_kernel else 11) + plan.variants[0].agent.online) * learning
     peak = (jax.devices()[0].memory_stats() or {}).get("peak_bytes_in_use", 0)
     bound = copy_bandwidth() / (passes * jnp.dtype(jnp.float32).itemsize)
     rate = runs * STEPS / best

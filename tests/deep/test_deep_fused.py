@@ -126,7 +126,7 @@ def test_an_update_with_kernels_is_one_without(
     ends = []
     for there in (True, False):
         with_kernels(there)
-        assert update.fused is there
+        assert update.one_kernel is there
         step, learner, losses = jax.jit(lambda *each: update(*each)), start, None
         for batch in batches:
             learner, losses = step(
@@ -148,7 +148,7 @@ def test_what_does_not_fit_goes_the_usual_way(
     agent: Agent, changes: dict[str, object], with_kernels: Callable[[bool], None]
 ) -> None:
     with_kernels(True)
-    assert not update_of(agent, **changes).fused
+    assert not update_of(agent, **changes).one_kernel
 
 
 def test_the_study_would_use_it(with_kernels: Callable[[bool], None]) -> None:
@@ -158,4 +158,4 @@ def test_the_study_would_use_it(with_kernels: Callable[[bool], None]) -> None:
         seen = envs.make(f"minatar/{game}").observation
         family = Family.of([KEBDQN()])
         network = Ensemble(Convolution(), seen.shape, 6, family.members, family.shared)
-        assert Update(family, network, Settings()).fused
+        assert Update(family, network, Settings()).one_kernel

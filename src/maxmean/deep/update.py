@@ -100,7 +100,7 @@ class Update:
         """
         targets = self.targets(learner, batch, members, rule, parameter)
         if not self.family.whole_networks:
-            descend = self._descend_fused if self.fused else self._descend
+            descend = self._descend_fused if self.one_kernel else self._descend
             weights, moments, losses = descend(
                 self.network, learner.weights, learner.moments, batch, targets, batch.masks, learning_rate
             )
@@ -162,7 +162,7 @@ class Update:
         return weights, moments, Losses(value, q)
 
     @property
-    def fused(self) -> bool:
+    def one_kernel(self) -> bool:
         """Whether the hidden layer's gradient, its moments and its step are one kernel's work."""
         if self.settings.optimizer != "adam" or self.family.whole_networks or not fused.available():
             return False

@@ -26,6 +26,30 @@ from maxmean import mev
 hypothesis.settings.register_profile("maxmean", derandomize=True, deadline=None, max_examples=40, database=None)
 hypothesis.settings.load_profile("maxmean")
 
+TABULAR = ("src/maxmean/tabular/", "tests/tabular/")
+"""Where Numba compiles the loops, which takes a minute in a fresh clone."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The loops come first: they are compiled, and on the disk, when the laboratory and the documents ask for them."""
+    items.sort(key=lambda item: not item.nodeid.startswith(TABULAR))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """A worker takes a whole file, whose tests share what they compile and set up, and one takes all the loops."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Files(LoadScopeScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            return "tabular" if nodeid.startswith(TABULAR) else nodeid.partition("::")[0]
+
+    if config.option.dist != "load":  # another way was asked for
+        return None
+    config.option.loadscopereorder = False  # its order, by the number of tests, says little about the time
+    return Files(config, log)
+
+
 LIBRARIES: dict[str, tuple[ModuleType, Any]] = {
     "numpy": (np, np.ndarray),
     "jax": (jnp, jax.Array),

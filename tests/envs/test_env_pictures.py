@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -29,15 +30,21 @@ def test_the_colours_are_those_of_minatar(channels: int) -> None:
         np.testing.assert_array_equal(palette(channels)[k + 1], np.round(255 * np.array(point[:3])))
 
 
-@pytest.mark.parametrize("game", envs.list())
-@pytest.mark.parametrize("scale", [1, 3])
-def test_a_cell_has_the_colour_of_its_highest_channel(game: str, scale: int) -> None:
+@cache
+def played(game: str) -> tuple[envs.Environment, Any, Any]:
+    """A game after thirty steps: itself, its state and what is seen."""
     env = envs.make(game)
-    state, observation = env.reset(jax.random.key(0))
+    state, observation = jax.jit(env.reset)(jax.random.key(0))
     step = jax.jit(env.step)
     for k in range(30):
         state, observation, *_ = step(jax.random.key(k), state, k % 6)
-    seen = np.asarray(observation)
+    return env, state, np.asarray(observation)
+
+
+@pytest.mark.parametrize("game", envs.list())
+@pytest.mark.parametrize("scale", [1, 3])
+def test_a_cell_has_the_colour_of_its_highest_channel(game: str, scale: int) -> None:
+    env, state, seen = played(game)
     picture = envs.render(env, state, scale=scale)
     assert picture.dtype == np.uint8
     assert picture.shape == (10 * scale, 10 * scale, 3)
@@ -98,7 +105,7 @@ def test_what_stands_still_for_longer_than_a_gif_can_hold_a_frame_takes_its_time
 
 
 FRAME = np.zeros((4, 4, 3), np.uint8)
-STATE = envs.Breakout().reset(jax.random.key(0))[0]
+STATE = jax.jit(envs.Breakout().reset)(jax.random.key(0))[0]
 MISTAKES: list[tuple[Any, str, Any, str]] = [
     ([FRAME], "x.png", 20, "a moving picture ends in .gif, not 'x.png'"),
     ([FRAME], "nowhere/x.gif", 20, "there is no folder"),

@@ -102,9 +102,9 @@ def test_the_command_line_lists_the_environments_and_their_names_stay_out_of_the
         command = [sys.executable, "-m", "maxmean.cli", *arguments]
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
-    listed = maxmean("list")
+    listed, experiments = maxmean("list"), maxmean("list", "--names")
     assert all(name in listed for name in envs.list())
-    assert not any(name in maxmean("list", "--names") for name in envs.list())
+    assert not any(name in experiments for name in envs.list())
 
 
 @pytest.mark.parametrize(

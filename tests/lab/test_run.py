@@ -38,6 +38,11 @@ def run(store: Store, settings: Settings = Settings(), seed: int = 0, notes: Not
     return summary.computed, summary.kept
 
 
+def finished(folder: Path) -> int:
+    """How many shards there are."""
+    return len(list(folder.glob("*/*.parquet")))
+
+
 def checksums(folder: Path) -> dict[str, str]:
     tables = folder.glob("*/*.parquet")
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in tables}
@@ -160,8 +165,8 @@ def kill_and_resume(out: Path, arguments: list[str], kills: int, seed: int) -> i
     struck = 0
     while struck < kills:
         process = subprocess.Popen(command, start_new_session=True)
-        goal = len(checksums(out)) + chance.choice([0, 0, 1])
-        while process.poll() is None and (not out.exists() or len(checksums(out)) < goal):
+        goal = finished(out) + chance.choice([0, 0, 1])
+        while process.poll() is None and (not out.exists() or finished(out) < goal):
             time.sleep(0.01)
         time.sleep(chance.uniform(0, 1.5))
         if process.poll() is not None:

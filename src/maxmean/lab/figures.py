@@ -83,6 +83,7 @@ def canvas(rows: int, columns: int, *, width: float = 9.0, height: float = 2.6, 
     return figure, axes
 
 
+_DPI = 150
 _STYLE: dict[Any, Any] = {
     "font.size": 9,
     "axes.spines.top": False,
@@ -136,6 +137,13 @@ def line(
         axes.fill_between(x, low, high, color=colour, alpha=0.2, lw=0)
 
 
+def lay_out(figure: Figure) -> None:
+    """Give all its parts their places, once for the several files that are made of it: that takes most of a file's time."""
+    figure.set_dpi(_DPI)
+    figure.draw_without_rendering()
+    figure.set_layout_engine(None)  # or every file would begin with it anew
+
+
 def save(figure: Figure, kind: str, salt: str) -> bytes:
     """The figure as the bytes of a file. The same figure gives the same bytes."""
     import matplotlib as mpl
@@ -145,7 +153,7 @@ def save(figure: Figure, kind: str, salt: str) -> bytes:
     metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None, "ModDate": None}}.get(kind)
     with mpl.rc_context(options):  # type: ignore[arg-type]
         background = "white" if kind != "svg" else "none"
-        figure.savefig(buffer, format=kind, dpi=150, facecolor=background, metadata=metadata)
+        figure.savefig(buffer, format=kind, dpi=_DPI, facecolor=background, metadata=metadata)
     return buffer.getvalue()
 
 

@@ -13,7 +13,7 @@ from ..whole import write_whole
 from .claims import Verdict, judge
 from .experiment import Experiment, Results
 from .experiments import EXPERIMENTS
-from .figures import inline_svg, save
+from .figures import inline_svg, lay_out, save
 from .run import load_best
 from .store import Store, StoreError
 
@@ -50,6 +50,7 @@ def _section(experiment: Experiment[Any], results: Results[Any], verdicts: Seque
     figures = []
     for name, figure in experiment.figures(results).items():
         stem = f"{experiment.name}-{name}"
+        lay_out(figure)
         for kind in ("pdf", "png"):
             write_whole(folder / "figures" / f"{stem}.{kind}", save(figure, kind, stem))
         links = " ".join(f'<a href="figures/{stem}.{kind}">{kind.upper()}</a>' for kind in ("pdf", "png"))

@@ -79,7 +79,7 @@ def test_what_can_be_cut_into_tiles(rows: int, columns: int, batch: int, answer:
 
 
 def test_a_cpu_has_no_such_kernels() -> None:
-    assert jax.default_backend() != "cpu" or not fused.available()
+    assert jax.default_backend() != "cpu" or not fused.available(32)
 
 
 def update_of(agent: Agent, **changes: object) -> Update:
@@ -105,7 +105,7 @@ def some_batch(rng: np.random.Generator, size: int, members: int) -> Batch:
 @pytest.fixture
 def with_kernels(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
     def change(there: bool) -> None:
-        monkeypatch.setattr(fused, "available", lambda: there)
+        monkeypatch.setattr(fused, "available", lambda batch: there)
 
     return change
 

@@ -293,3 +293,15 @@ def test_roll_outs_start_only_where_the_run_has_been() -> None:
     """Of the rows beyond the filled ones nothing is seen."""
     run = run_of(DQN(), [A], [(0, 0)] * 2 + [(2, 0)] * 10)
     assert float(bias_of(program(DQN()), run, 5, 2, 30).mean) == 0.5
+
+
+@pytest.mark.parametrize("lost", [jnp.nan, jnp.inf])
+def test_values_that_are_no_numbers_have_no_fifths(lost: float) -> None:
+    """A run that has diverged shows it everywhere, and does not look unbiased in any fifth."""
+    values, returns, visited = jnp.ones((4, 2)), jnp.zeros((4, 2)), jnp.ones((4, 2), bool)
+    sound = rollouts.summary(values, returns, visited, 1)
+    np.testing.assert_array_equal(sound.quantiles, 1.0)
+    broken = rollouts.summary(values.at[1, 1].set(lost), returns, visited, 1)
+    assert not jnp.isfinite(broken.mean)
+    assert jnp.all(jnp.isnan(broken.quantiles))
+    assert jnp.all(jnp.isnan(broken.values))

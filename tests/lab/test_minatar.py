@@ -148,6 +148,23 @@ def test_a_study_without_some_agents_leaves_claims_undecided_and_says_so() -> No
         assert found.note == "Only 3 of the paper's 15 variants were run."
 
 
+def test_fifteen_agents_that_are_not_the_papers_leave_claims_undecided() -> None:
+    other = results()
+    other = replace(other, table=other.table.replace("te-bdqn(0.4)", "te-bdqn(0.05)"))
+    assert {found.note for found in judge(MINATAR, other)} == {"Only 14 of the paper's 15 variants were run."}
+
+
+def test_an_algorithm_that_may_be_off_in_one_game_is_not_near_zero_in_all() -> None:
+    """TE-BDQN(0.2) is at 0.2 of 10, but in one game nobody knows: all others are far off everywhere."""
+    study = results(dqn=5, ddqn=2, scdqn=2, maxmin=-2, bdqn=2, ke=-2, te=3)
+    table = study.table.assign(bias=study.table["bias"] - 4.8 * (study.table["variant"] == "te-bdqn(0.2)"))
+    assert verdict(replace(study, table=table), "D4") == "fails"
+    open_ = (table["variant"] == "te-bdqn(0.2)") & (table["game"] == "breakout")
+    assert verdict(
+        replace(study, table=table.assign(bias=table["bias"] + 3.0 * open_ * (table["seed"] - 2))), "D4"
+    ) == ("undecided")
+
+
 def test_near_zero_is_a_margin() -> None:
     inside, outside = near_zero(np.array([0.1, -0.1, 0.0]), 10.0), near_zero(np.array([3.1, 2.9, 3.0]), 10.0)
     assert inside.value == pytest.approx(1.0)
@@ -173,14 +190,60 @@ def test_settings_are_changed_by_name() -> None:
     for text, sentence in {
         "steps": "NAME=VALUE, not 'steps'",
         "step=3": "unknown setting 'step'; did you mean 'steps'",
-        "steps=many": "steps is now 5000000, and 'many' is no such value",
-        "together=3": "together is now True, and '3' is no such value",
+        "steps=many": "steps is now 5000000, and 'many' is no whole number",
+        "together=3": "together is now True, and '3' is neither true nor false",
         "games=pong": "unknown game 'pong'",
         "seeds=0": "seeds must be at least 1, not 0",
         "games=": "at least one game",
+        "games=freeway,freeway": "games has an entry twice",
+        "learning_rates=1e-3,1e-3": "learning_rates has an entry twice",
+        "learning_rates=-1": "learning_rates must be positive numbers, not -1.0",
+        "learning_rates=nan": "learning_rates must be positive numbers, not nan",
+        "learning_rates=fast": "is no list of numbers",
+        "seeds=1001": "seeds must be at most 1000",
     }.items():
         with pytest.raises(DataError, match=sentence):
             change(Settings(), [text])
+
+
+def test_blanks_between_names_are_nothing() -> None:
+    assert change(Settings(), ["games=freeway, breakout"]).games == ("freeway", "breakout")
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("single=foo", "unknown agent 'foo'"),
+        ("heads=te-bdqn:0.7", "0.7"),
+        ("single=dqn,dqn", "an agent is there twice: dqn, dqn"),
+    ],
+)
+def test_agents_that_cannot_train_are_refused_before_anything_is_run(text: str, sentence: str) -> None:
+    with pytest.raises(DataError, match=sentence):
+        Job.of(MINATAR, "quick", [text])
+
+
+def test_another_seed_of_the_study_has_other_runs() -> None:
+    settings = MINATAR.settings("study")
+    first, second = (MINATAR.shards(settings, seed) for seed in (0, 1))
+    seeds = [{own for shard in shards for own in shard.part["seeds"]} for shards in (first, second)]
+    assert seeds[0] == set(range(5))
+    assert len(seeds[1]) == 5
+    assert not seeds[0] & seeds[1]
+
+
+def test_figures_show_the_rate_that_is_judged_and_agents_that_are_not_the_papers() -> None:
+    study = results()
+    fifths = {f"bias_fifth_{i}": 1.0 for i in range(5)}
+    two = pd.concat(
+        [study.table.assign(learning_rate=rate, **dict.fromkeys(fifths, 1000 * rate)) for rate in (10**-4.5, 1e-4)]
+    )
+    two["variant"] = two["variant"].replace("te-bdqn(0.4)", "te-bdqn(0.05)")
+    found = replace(study, table=two, settings=replace(study.settings, learning_rates=(10**-4.5, 1e-4)))
+    axes = MINATAR.figures(found)["fifths"].axes
+    lines = {line.get_label(): line for ax in axes for line in ax.lines}
+    assert {*two["variant"]} <= {*lines}
+    np.testing.assert_allclose(np.asarray(lines["te-bdqn(0.05)"].get_ydata(), float), 1000 * 10**-4.5)
 
 
 @pytest.mark.slow

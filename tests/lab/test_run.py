@@ -243,3 +243,14 @@ def test_ctrl_c_keeps_what_is_done(tmp_path: Path) -> None:
     assert not list(out.rglob(".maxmean-*"))
     tables = [pd.read_parquet(path) for path in out.glob("*/*.parquet")]
     assert tables
+
+
+def test_what_a_finished_shard_was_made_from_goes(tmp_path: Path) -> None:
+    """A kill between the manifest and that leaves it; the next run takes it away."""
+    store = Store(tmp_path)
+    run(store)
+    (first, *_) = Toy().shards(Settings(), 0)
+    (store.folder(first) / "checkpoints").mkdir(parents=True)
+    run(store)
+    assert store.has(first)
+    assert not store.folder(first).exists()

@@ -155,3 +155,22 @@ def test_plans_are_kept(tmp_path: Path) -> None:
     store.write_plan("toy", "quick", plan)
     assert store.read_plan("toy", "quick", 3) == plan
     assert store.seeds("toy", "quick") == [3]
+
+
+def test_another_shards_files_under_this_ones_name_are_damage(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    for each in (shard(), shard(seed=1)):
+        store.write(each, as_parquet(TABLE), seconds=1.0)
+    for kind in ("json", "parquet"):
+        (tmp_path / "toy" / f"{shard(seed=1).key}.{kind}").replace(tmp_path / "toy" / f"{shard().key}.{kind}")
+    with pytest.raises(DamagedError, match="another shard's"):
+        store.read(shard())
+
+
+def test_a_manifest_whose_time_is_no_number_is_damage(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.write(shard(), as_parquet(TABLE), seconds=1.0)
+    path = tmp_path / "toy" / f"{shard().key}.json"
+    path.write_text(path.read_text().replace('"seconds": 1.0', '"seconds": "abc"'))
+    with pytest.raises(DamagedError, match="no manifest"):
+        store.has(shard())

@@ -8,7 +8,8 @@ import logging
 import os
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,9 @@ def claim(folder: Path, text: dict[str, Any]) -> Path:
             found = difference(there, json.loads(json.dumps(text)))
             if found:
                 raise CheckpointError(f"{folder} holds another training: {found}; choose another directory")
-        elif any(folder.iterdir()):
+        elif any(
+            not each.name.startswith(PREFIX) for each in folder.iterdir()
+        ):  # what a killed process left is nothing
             raise CheckpointError(f"{folder} is not empty and holds no training; choose another directory")
         else:
             write_whole(path, json.dumps(text, indent=1).encode())
@@ -49,6 +52,24 @@ def claim(folder: Path, text: dict[str, Any]) -> Path:
     except OSError as error:
         raise CheckpointError(f"cannot use {folder}: {error.strerror}") from None
     return folder
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Hold a directory, so that no other process trains in it; the hold ends with the process, however it ends."""
+    try:
+        import fcntl
+    except ImportError:  # a system without such locks
+        yield
+        return
+    with open(folder / f"{PREFIX}lock", "w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise CheckpointError(
+                f"another process is training in {folder}; wait until it has ended, or choose another directory"
+            ) from None
+        yield
 
 
 def save(folder: Path, blocks: Sequence[Block], records: Records) -> None:

@@ -38,13 +38,11 @@ class Matrix(NamedTuple):
 
 
 @cache
-def available() -> bool:
-    """Whether the device has such kernels. It is tried once: not every GPU does, and not every JAX."""
+def available(batch: int) -> bool:
+    """Whether the device has such kernels for batches of this size. It is tried once: not every GPU does, and not every JAX."""
     if jax.default_backend() != "gpu":
         return False
-    tile, thin, wide, number = (
-        _shape(*shape) for shape in ((ROWS, COLUMNS), (ROWS, LEAST_BATCH), (LEAST_BATCH, COLUMNS), ())
-    )
+    tile, thin, wide, number = (_shape(*shape) for shape in ((ROWS, COLUMNS), (ROWS, batch), (batch, COLUMNS), ()))
     try:
         jax.jit(adam_step).lower(Matrix(tile, tile, tile), thin, wide, number, Corrections(number, number)).compile()
     except Exception:  # whatever is missing: the usual way needs none of it

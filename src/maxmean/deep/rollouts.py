@@ -203,8 +203,10 @@ def summary(values: Array, returns: Array, visited: Array, heads: int) -> Bias:
     rank = jnp.arange(order.size)
     fifth = [(rank >= i * pairs // QUANTILES) & (rank < (i + 1) * pairs // QUANTILES) for i in range(QUANTILES)]
 
+    sound = jnp.all(jnp.isfinite(jnp.where(visited, values, 0.0)))  # else the ranks mean nothing
+
     def mean(x: Array, part: Array) -> Array:
-        return jnp.sum(jnp.where(part, x, 0.0)) / jnp.maximum(jnp.sum(part), 1)
+        return jnp.where(sound, jnp.sum(jnp.where(part, x, 0.0)) / jnp.maximum(jnp.sum(part), 1), jnp.nan)
 
     return Bias(
         mean=jnp.mean(means),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -116,30 +117,31 @@ def train(
     refuse_too_much(needed)
     folder = None if out is None else checkpoint.claim(Path(out), plan.describe())
     console = console or Console(stderr=True)
-    for block in blocks:
-        block.create()
+    with nullcontext() if folder is None else checkpoint.alone(folder):
+        for block in blocks:
+            block.create()
 
-    def warn(sentence: str) -> None:
-        console.print(sentence, markup=False, highlight=False, soft_wrap=True)
+        def warn(sentence: str) -> None:
+            console.print(sentence, markup=False, highlight=False, soft_wrap=True)
 
-    def say(sentence: str) -> None:
-        if not quiet:
-            warn(sentence)
+        def say(sentence: str) -> None:
+            if not quiet:
+                warn(sentence)
 
-    kept = None if folder is None else checkpoint.restore(folder / "checkpoints", blocks, warn)
-    records = kept or Records()
-    begin = min(block.step for block in blocks)
-    runs = sum(len(block.runs) for block in blocks)
-    say(f"{runs} run{'s' * (runs > 1)} on {jax.devices()[0].device_kind}: {needed} of memory.")
-    if begin:
-        say(f"Going on from step {begin:,}.")
-    session = Session(blocks, records, steps, settings, folder, checkpoint_interval, on_record)
-    with make_reporter(console, quiet, steps, runs, begin) as reporter, interruptible() as stopped:
-        finished = session.run(workers or os.cpu_count() or 1, reporter, stopped)
-    best = best_policies(blocks, records)
-    if folder is not None and finished:
-        for name, each in best.items():
-            each.save(folder / "policies" / name)
+        kept = None if folder is None else checkpoint.restore(folder / "checkpoints", blocks, warn)
+        records = kept or Records()
+        begin = min(block.step for block in blocks)
+        runs = sum(len(block.runs) for block in blocks)
+        say(f"{runs} run{'s' * (runs > 1)} on {jax.devices()[0].device_kind}: {needed} of memory.")
+        if begin:
+            say(f"Going on from step {begin:,}.")
+        session = Session(blocks, records, steps, settings, folder, checkpoint_interval, on_record)
+        with make_reporter(console, quiet, steps, runs, begin) as reporter, interruptible() as stopped:
+            finished = session.run(workers or os.cpu_count() or 1, reporter, stopped)
+        best = best_policies(blocks, records)
+        if folder is not None and finished:
+            for name, each in best.items():
+                each.save(folder / "policies" / name)
     return Training(plan, records.frame(), records.frame("heads"), records.frame("quantiles"), best, needed, finished)
 
 

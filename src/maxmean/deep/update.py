@@ -164,11 +164,11 @@ class Update:
     @property
     def one_kernel(self) -> bool:
         """Whether the hidden layer's gradient, its moments and its step are one kernel's work."""
-        if self.settings.optimizer != "adam" or self.family.whole_networks or not fused.available():
+        if self.settings.optimizer != "adam" or self.family.whole_networks:
             return False
-        network = self.network
+        network, batch = self.network, self.settings.batch_size
         features = network.trunk.features(network.shape)
-        return fused.fits(network.members * network.hidden, features, self.settings.batch_size)
+        return fused.fits(network.members * network.hidden, features, batch) and fused.available(batch)
 
     def _descend_fused(
         self,

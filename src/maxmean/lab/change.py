@@ -31,17 +31,43 @@ def change(settings: S, texts: Sequence[str]) -> S:
         try:
             changes[name] = _read(known[name], value)
         except ValueError:
-            raise DataError(f"{name} is now {known[name]!r}, and {value!r} is no such value") from None
+            raise DataError(f"{name} is now {known[name]!r}, and {value!r} is {_no_such(known[name])}") from None
     return replace(settings, **changes)  # type: ignore[type-var]
+
+
+def differences(settings: S, other: S) -> list[str]:
+    """The texts that change ``other`` into ``settings``.
+
+    >>> from maxmean.lab.experiments.minatar.study import Settings
+    >>> differences(Settings(steps=5000, games=("breakout", "freeway")), Settings())
+    ['games=breakout,freeway', 'steps=5000']
+    """
+    texts = []
+    for field in fields(settings):  # type: ignore[arg-type]
+        value = getattr(settings, field.name)
+        if value != getattr(other, field.name):
+            written = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+            texts.append(f"{field.name}={written}")
+    return texts
 
 
 def _read(now: Any, text: str) -> Any:
     """Text as a value of the kind that is there now."""
     if isinstance(now, tuple):
         kind = now[0] if now else ""
-        return tuple(_read(kind, part) for part in text.split(",") if part)
+        return tuple(_read(kind, part.strip()) for part in text.split(",") if part.strip())
     if isinstance(now, bool):
         if text.lower() not in ("true", "false"):
             raise ValueError
         return text.lower() == "true"
     return type(now)(text)
+
+
+def _no_such(now: Any) -> str:
+    """What a text is not that cannot be read as the kind that is there now."""
+    if isinstance(now, bool):
+        return "neither true nor false"
+    kind = {int: "whole number", float: "number"}
+    if isinstance(now, tuple):
+        return f"no list of {kind.get(type(now[0]) if now else str, 'name')}s"
+    return f"no {kind.get(type(now), 'such value')}"

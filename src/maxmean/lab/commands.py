@@ -102,7 +102,7 @@ def reproduce(
         console.print("Stopped. What is finished is kept; the same command goes on from there.", markup=False)
         raise typer.Exit(130) from None
     if not quiet:
-        print(f"{summary.computed} shards computed, {summary.kept} kept from before.")
+        print(f"{summary.computed} shard{'s' * (summary.computed != 1)} computed, {summary.kept} kept from before.")
     for outcome in summary.failed:
         typer.echo(
             f"failed: {outcome.shard} with settings {json.dumps(outcome.shard.settings)}\n{outcome.error}", err=True
@@ -170,7 +170,7 @@ def claims(
         bool, typer.Option("--markdown", metavar="", help="Print Markdown with every number.")
     ] = False,
 ) -> None:
-    """Check the paper's claims against stored results: holds, fails or undecided, with the numbers behind it."""
+    """Check the paper's claims against stored results: holds, fails or undecided. --markdown and --json have the numbers behind it."""
     from ..mev.data import DataError
     from .claims import markdown
     from .run import verdicts

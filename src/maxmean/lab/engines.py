@@ -1,7 +1,8 @@
 """Engines: where shards are computed. In this process, in a pool of processes, or on a Ray cluster.
 
-An engine takes tasks and yields an outcome for each, in whatever order they finish. It computes and never writes: the
-caller keeps the tables, so a cluster needs no shared disk.
+An engine takes tasks and yields an outcome for each, in whatever order they finish. It does not write tables: the
+caller keeps them, so a cluster needs no shared disk. Shards that can go on from checkpoints keep those where they are computed;
+on a disk of its own a node goes on with what it began itself.
 """
 
 from __future__ import annotations

@@ -88,6 +88,9 @@ class Experiment(ABC, Generic[S]):
     def figures(self, results: Results[S]) -> dict[str, Figure]:
         """The figures, by a short name."""
 
+    def check(self, settings: S) -> None:
+        """Raise a DataError for what cannot be run, before anything is; for what the settings cannot know by themselves."""
+
     def shards(self, settings: S, seed: int) -> list[Shard]:
         """The shards of these settings, in the order in which their tables are joined."""
         own = {name: value for name, value in plain(settings).items() if name not in self.selectors}

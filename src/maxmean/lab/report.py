@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import shlex
 from collections.abc import Sequence
 from dataclasses import fields
 from importlib.resources import files
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..whole import write_whole
+from .change import differences
 from .claims import Verdict, judge
 from .experiment import Experiment, Results
 from .experiments import EXPERIMENTS
@@ -44,6 +46,14 @@ def write_report(store: Store, folder: Path, prefer: tuple[str, int] | None = No
     return page
 
 
+def _command(experiment: Experiment[Any], results: Results[Any]) -> str:
+    """What computes these results; settings changed by hand are written out, against the scale that has most of them."""
+    changes = {scale: differences(results.settings, experiment.settings(scale)) for scale in experiment.scales}
+    scale = results.scale if results.scale in changes else min(changes, key=lambda each: len(changes[each]))
+    sets = "".join(f" --set {shlex.quote(text)}" for text in changes[scale])
+    return f"maxmean reproduce {experiment.name} --scale {scale}{sets} --seed {results.seed}"
+
+
 def _section(experiment: Experiment[Any], results: Results[Any], verdicts: Sequence[Verdict], folder: Path) -> str:
     table = f"tables/{experiment.name}.csv"
     write_whole(folder / table, results.table.to_csv(index=False).encode())
@@ -55,7 +65,7 @@ def _section(experiment: Experiment[Any], results: Results[Any], verdicts: Seque
             write_whole(folder / "figures" / f"{stem}.{kind}", save(figure, kind, stem))
         links = " ".join(f'<a href="figures/{stem}.{kind}">{kind.upper()}</a>' for kind in ("pdf", "png"))
         figures.append(f"<figure>{inline_svg(figure, stem)}<figcaption>{links}</figcaption></figure>")
-    command = f"maxmean reproduce {experiment.name} --scale {results.scale} --seed {results.seed}"
+    command = _command(experiment, results)
     settings = "".join(
         f"<tr><th>{_text(f.name)}</th><td>{_text(getattr(results.settings, f.name))}</td></tr>"
         for f in fields(results.settings)
@@ -68,7 +78,7 @@ def _section(experiment: Experiment[Any], results: Results[Any], verdicts: Seque
 {_claims_table(verdicts)}
 <details><summary>Settings, tables and versions</summary>
 <div class="wide"><table>{settings}</table></div>
-<p>Computed in {results.seconds:.0f} s of processor time with {_text("; ".join(results.versions))}.
+<p>Computed in {results.seconds:.0f} s, all shards together, with {_text("; ".join(results.versions))}.
 <a href="{table}">Table ({len(results.table):,} rows, CSV)</a></p></details>
 </section>"""
 

@@ -45,6 +45,8 @@ class Job:
         if scale not in experiment.scales:
             raise DataError(f"{experiment.name} has no scale {scale!r} (there are {', '.join(experiment.scales)})")
         settings = change(experiment.settings(scale), changes)
+        if changes:
+            experiment.check(settings)
         return cls(experiment, "custom" if changes else scale, settings)
 
 
@@ -79,7 +81,10 @@ def reproduce(jobs: Sequence[Job], store: Store, engine: Engine, seed: int, repo
 
 def _present(store: Store, shard: Shard, report: Reporter) -> bool:
     try:
-        return store.has(shard)
+        there = store.has(shard)
+        if there:  # what it was made from goes, if a kill came before that
+            shutil.rmtree(store.folder(shard), ignore_errors=True)
+        return there
     except DamagedError as error:
         report.say(f"{error}; it is computed again")
         store.remove(shard)

@@ -3,7 +3,8 @@
 ``DIR/EXPERIMENT/KEY.parquet`` is a shard's table and ``KEY.json`` its manifest: content, versions and the table's checksum.
 The manifest is written last, so a shard exists once its manifest does. ``DIR/EXPERIMENT/SCALE-SEED.plan.json`` lists the
 shards of a run at that scale from that seed, and ``DIR/EXPERIMENT/KEY.state`` is where a long shard keeps checkpoints on its
-way. Files only ever appear whole, so any number of processes may work on one directory.
+way. Files only ever appear whole, so any number of processes may work on one directory;
+a shard that keeps checkpoints on its way is trained by one of them at a time.
 """
 
 from __future__ import annotations
@@ -152,8 +153,11 @@ class Store:
     def _verified(self, shard: Shard) -> tuple[bytes, dict[str, Any]]:
         path = self._path(shard, "parquet")
         manifest = _json(self._path(shard, "json"))
-        if not {"sha256", "seconds", "versions"} <= set(manifest):
+        if not {"sha256", "versions"} <= set(manifest) or not isinstance(manifest.get("seconds"), int | float):
             raise DamagedError(f"{str(self._path(shard, 'json'))!r} is damaged: it is no manifest")
+        own = json.loads(json.dumps(asdict(shard)))
+        if {name: manifest.get(name) for name in own} != own:
+            raise DamagedError(f"{str(self._path(shard, 'json'))!r} is damaged: it is another shard's")
         try:
             table = path.read_bytes()
         except FileNotFoundError:

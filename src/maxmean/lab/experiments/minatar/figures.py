@@ -9,6 +9,7 @@ import numpy as np
 
 from ...aggregate import band
 from ...figures import canvas, caption, colour_of, line, logarithmic
+from .claims import middle_rate
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +31,7 @@ def game_figure(results: Results[Settings], game: str) -> Figure:
     """The paper's figure of a game: final return by learning rate, then return, bias and alpha over time."""
     table = results.table[results.table["game"] == game]
     rates = sorted(table["learning_rate"].unique())
-    middle = rates[len(rates) // 2]
+    middle = middle_rate(rates)
     figure, axes = canvas(4, 3, width=11, height=2.4, sharey="row")
     rng = np.random.default_rng(0)
     for column, labels in enumerate(_columns(table)):
@@ -71,6 +72,7 @@ def fifths_figure(results: Results[Settings]) -> Figure:
     last = results.table[results.table["step"] > 0.9 * results.settings.steps]
     for row, game in enumerate(games):
         own = last[last["game"] == game]
+        own = own[own["learning_rate"] == middle_rate(own["learning_rate"].unique())]
         for ax, labels in zip(axes[row], _columns(own), strict=True):
             if not labels:
                 ax.set_axis_off()
@@ -89,7 +91,9 @@ def fifths_figure(results: Results[Settings]) -> Figure:
 def _columns(table: pd.DataFrame) -> list[list[str]]:
     """The labels of each column."""
     known = sorted(table["variant"].unique())
-    return [[label for label in known if label.startswith(starts)] for starts in COLUMNS]
+    columns = [[label for label in known if label.startswith(starts)] for starts in COLUMNS]
+    columns[-1] += [label for label in known if not any(label in column for column in columns)]  # not the paper's
+    return columns
 
 
 def _final_return(

@@ -55,13 +55,13 @@ def forecast(parts: Sequence[Mapping[str, Any]], settings: Settings, say: Callab
     device = "GPU" if batched else "machine"
     lines += [
         "",
-        f"{sum(hours):.1f} hours on one {device} like this; split with Ray over several, longest shards first:",
+        f"{_time(sum(hours))} on one {device} like this; split with Ray over several, longest shards first:",
     ]
-    lines += [f"  {n:>2}: {makespan(hours, n):.1f} hours" for n in (2, 4, 8) if n <= len(parts)]
+    lines += [f"  {n:>2}: {_time(makespan(hours, n))}" for n in (2, 4, 8) if n <= len(parts)]
     lines += [
         "Tests and bias estimates are timed on untrained agents, whose episodes are short: trained ones take longer.",
         f"Other games than {settings.games[0]} are assumed to take the same; Seaquest takes an eighth more.",
-        "On a cluster: maxmean reproduce minatar --scale paper --engine ray --address auto (a GPU for each shard).",
+        "On a cluster: the same command with --engine ray --address auto instead of --dry-run.",
     ]
     return "\n".join(lines)
 
@@ -98,6 +98,10 @@ def calibrate(agents: Sequence[str], seeds: int, settings: Settings, *, batched:
     if not batched:
         step *= len(blocks) / min(cores(), len(blocks))
     return Cost(tuple(agents), runs, size(need(blocks).total), runs / step, step * settings.steps)
+
+
+def _time(hours: float) -> str:
+    return f"{hours:.1f} hours" if hours >= 1 else f"{60 * hours:.1f} minutes"
 
 
 def makespan(hours: Sequence[float], machines: int) -> float:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from ....mev.data import DataError
 from ....names import unknown
-from ...experiment import Experiment, Results
+from ...experiment import Experiment, Results, Shard
 from .claims import CLAIMS, MIDDLE_RATE
 from .figures import fifths_figure, game_figure
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from ....deep import Settings as TrainingSettings
 
 GAMES = ("asterix", "breakout", "freeway", "seaquest", "space_invaders")
+SEEDS_APART = 1000
+"""So far apart are the runs' seeds of two seeds of the study."""
 STUDIED = ("asterix", "breakout", "space_invaders")
 """The games whose results come with the package."""
 SINGLE = ("dqn", "ddqn", "scdqn:2", "scdqn:3", "scdqn:4")
@@ -63,6 +66,14 @@ class Settings:
                 raise DataError(unknown("unknown game", game, GAMES))
         if not self.games or not self.learning_rates or not (*self.single, *self.maxmin, *self.heads):
             raise DataError("the study needs at least one game, one agent and one learning rate")
+        for name, rows in (("games", self.games), ("learning_rates", self.learning_rates)):
+            if len(set(rows)) < len(rows):
+                raise DataError(f"{name} has an entry twice: {', '.join(map(str, rows))}")
+        for rate in self.learning_rates:
+            if not 0.0 < rate < math.inf:
+                raise DataError(f"learning_rates must be positive numbers, not {rate}")
+        if self.seeds > SEEDS_APART:
+            raise DataError(f"seeds must be at most {SEEDS_APART}, not {self.seeds}")
         for name in ("steps", "seeds", "warmup", "test_interval", "checkpoint_interval"):
             if getattr(self, name) < 1:
                 raise DataError(f"{name} must be at least 1, not {getattr(self, name)}")
@@ -116,6 +127,24 @@ class MinAtar(Experiment[Settings]):
                             for seed in range(settings.seeds)
                         ]
         return parts
+
+    def check(self, settings: Settings) -> None:
+        names = (*settings.single, *settings.maxmin, *settings.heads)
+        try:
+            agents = [make_agent(name) for name in names]
+        except ValueError as error:
+            raise DataError(str(error)) from None
+        labels = [agent.label for agent in agents]
+        if len(set(labels)) < len(labels):
+            raise DataError(f"an agent is there twice: {', '.join(names)}")
+
+    def shards(self, settings: Settings, seed: int) -> list[Shard]:
+        """From the seed 0 the runs' seeds are 0, 1, ...; from another one they are others."""
+
+        def moved(part: Mapping[str, Any]) -> dict[str, Any]:
+            return {**part, "seeds": [SEEDS_APART * seed + own for own in part["seeds"]]}
+
+        return [replace(shard, part=moved(shard.part)) for shard in super().shards(settings, seed)]
 
     def wants_gpu(self, settings: Settings) -> bool:
         return settings.together

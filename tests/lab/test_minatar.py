@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +138,93 @@ def test_the_judges_see_what_is_there() -> None:
         ]
     )
     assert verdict(replace(good, table=slow, settings=replace(good.settings, learning_rates=rates)), "D7") == "holds"
+
+
+BIASES = {
+    "dqn": 5,
+    "ddqn": 2,
+    "scdqn(2)": 2,
+    "scdqn(3)": 2,
+    "scdqn(4)": 2,
+    "maxmin-dqn(2)": -2,
+    "maxmin-dqn(3)": -2,
+    "bdqn": 2,
+    "ke-bdqn": -2,
+    "te-bdqn(0.1)": -5,
+    "te-bdqn(0.2)": -2,
+    "te-bdqn(0.3)": 2,
+    "te-bdqn(0.4)": 5,
+    "ada-te-bdqn(0.0001)": 0,
+    "ada-te-bdqn(1e-05)": 0,
+}
+SLOW = 1e-5
+
+
+def agreeing(wrong: tuple[str, str, float, str] | None = None, slow: float = 0.4) -> Results[Any]:
+    """A study in which all claims hold, at its end alone: before it everything is the other way round.
+
+    ``wrong`` is what is different: a variant, a column, its value, and the game or all; ``slow`` the share of the return that
+    the smallest learning rate brings.
+    """
+    rows = []
+    for game, rate, label, seed in product(("breakout", "space_invaders"), (SLOW, 10**-4.5), BIASES, range(5)):
+        row = {
+            "test_return": 14.0 if label == "ke-bdqn" else 12.0 if "bdqn" in label else 10.0,
+            "bias": float(BIASES[label]),
+            "alpha": 0.3,
+        }
+        if wrong is not None and label == wrong[0] and wrong[3] in (game, "all"):
+            row[wrong[1]] = wrong[2]
+        row["test_return"] *= slow if rate == SLOW else 1.0
+        noisy = {name: value + 0.01 * seed for name, value in row.items()}
+        about = {"game": game, "learning_rate": rate, "variant": label, "seed": seed, "value": 10.0}
+        rows.append(about | noisy | {"step": 1000})
+        rows.append(about | {name: -value for name, value in noisy.items()} | {"step": 900})
+    settings = Settings(games=("breakout", "space_invaders"), steps=1000, seeds=5, learning_rates=(SLOW, 10**-4.5))
+    return Results("minatar", "study", settings, 0, pd.DataFrame(rows))
+
+
+def test_all_claims_hold_where_all_is_as_the_paper_says() -> None:
+    assert {found.id: found.verdict for found in judge(MINATAR, agreeing())} == {f"D{i}": "holds" for i in range(1, 8)}
+
+
+@pytest.mark.parametrize(
+    ("claim", "wrong"),
+    [
+        ("D1", ("ddqn", "bias", -2, "breakout")),
+        ("D1", ("ddqn", "bias", 6, "space_invaders")),
+        ("D2", ("te-bdqn(0.2)", "bias", -6, "breakout")),
+        ("D2", ("te-bdqn(0.3)", "bias", -3, "breakout")),
+        ("D2", ("te-bdqn(0.4)", "bias", 1.5, "space_invaders")),
+        ("D3", ("ada-te-bdqn(0.0001)", "bias", 1.5, "breakout")),
+        ("D3", ("ada-te-bdqn(0.0001)", "bias", -1.5, "space_invaders")),
+        ("D3", ("ada-te-bdqn(0.0001)", "alpha", 0.205, "breakout")),
+        ("D3", ("ada-te-bdqn(0.0001)", "alpha", 0.45, "space_invaders")),
+        *(("D4", (name, "bias", 0, "all")) for name in BIASES if not name.startswith("ada")),
+        *(("D5", (name, "test_return", 13, "all")) for name in ("dqn", "ddqn", "scdqn(2)", "scdqn(3)", "scdqn(4)")),
+        ("D5", ("ke-bdqn", "test_return", 5, "breakout")),
+        ("D5", ("ada-te-bdqn(0.0001)", "test_return", 5, "space_invaders")),
+        ("D6", ("ada-te-bdqn(0.0001)", "test_return", 15, "space_invaders")),
+        ("D6", ("ke-bdqn", "bias", 1, "space_invaders")),
+        ("D6", ("te-bdqn(0.1)", "bias", -1.5, "space_invaders")),
+        ("D6", ("te-bdqn(0.1)", "test_return", 15, "space_invaders")),
+    ],
+    ids=str,
+)
+def test_a_claim_fails_by_each_of_its_parts(claim: str, wrong: tuple[str, str, float, str]) -> None:
+    assert verdict(agreeing(wrong), claim) == "fails"
+
+
+def test_heads_far_below_maxmin_are_not_comparable() -> None:
+    study = agreeing()
+    maxmin = study.table["variant"].str.startswith("maxmin") & (study.table["step"] == 1000)
+    table = study.table.assign(test_return=study.table["test_return"] + 5.0 * maxmin)
+    assert verdict(replace(study, table=table), "D5") == "fails"
+
+
+def test_learning_is_impractically_slow_below_half_of_the_return() -> None:
+    assert verdict(agreeing(slow=0.45), "D7") == "holds"
+    assert verdict(agreeing(slow=0.55), "D7") == "fails"
 
 
 def test_a_study_without_some_agents_leaves_claims_undecided_and_says_so() -> None:

@@ -170,7 +170,7 @@ def claims(
         bool, typer.Option("--markdown", metavar="", help="Print Markdown with every number.")
     ] = False,
 ) -> None:
-    """Check the paper's claims against stored results: holds, fails or undecided. --markdown and --json have the numbers behind it."""
+    """Check the paper's claims against stored results: holds, fails or undecided; the numbers with --markdown or --json."""
     from ..mev.data import DataError
     from .claims import markdown
     from .run import verdicts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import io
 import json
 import os
@@ -9,8 +10,8 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, TextIO
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Annotated, NoReturn, TextIO
 
 import typer
 
@@ -31,6 +32,10 @@ app = typer.Typer(
 )
 
 
+INTERRUPTED = 130
+"""The exit status after Ctrl-C."""
+
+
 def main() -> None:
     """Run the command line; a user's mistake ends in one sentence on standard error and exit status 2."""
     try:
@@ -42,7 +47,11 @@ def main() -> None:
                 stream.reconfigure(errors="backslashreplace")
         app()
     except KeyboardInterrupt:
-        sys.exit(130)
+        _leave(INTERRUPTED)
+    except SystemExit as end:  # Typer's word for Ctrl-C, among others
+        if end.code != INTERRUPTED:
+            raise
+        _leave(INTERRUPTED)
     except (ValueError, StoreError) as error:
         if not type(error).__module__.startswith(f"{__package__}."):
             raise  # not one of our sentences (DataError, KernelError, MDPError, EnvError), but a mistake of ours
@@ -58,6 +67,15 @@ def main() -> None:
         _complain(f"cannot write the answer: {error.strerror}")
         _drop_output()
         sys.exit(1)
+
+
+def _leave(status: int) -> NoReturn:
+    """End at once. Arrow may still be reading in a thread of its own, which a Python that takes its time to end aborts."""
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(status)
 
 
 def _complain(sentence: str) -> None:

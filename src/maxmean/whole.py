@@ -54,6 +54,11 @@ def _flush(path: Path) -> None:
         os.close(handle)
 
 
+def half_written(path: Path) -> bool:
+    """Whether it is on its way to appear, or what a killed process left of that."""
+    return path.name.startswith(PREFIX)
+
+
 def sweep(folder: Path, age: float = 3600.0) -> None:
     """Remove what killed processes left half-written in ``folder`` more than ``age`` seconds ago."""
     for left in folder.glob(f"{PREFIX}*"):

@@ -16,7 +16,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..whole import PREFIX, write_whole
+from ..whole import PREFIX, half_written, write_whole
 from .block import Block
 from .plan import difference
 from .records import Records
@@ -41,9 +41,7 @@ def claim(folder: Path, text: dict[str, Any]) -> Path:
             found = difference(there, json.loads(json.dumps(text)))
             if found:
                 raise CheckpointError(f"{folder} holds another training: {found}; choose another directory")
-        elif any(
-            not each.name.startswith(PREFIX) for each in folder.iterdir()
-        ):  # what a killed process left is nothing
+        elif not all(half_written(each) for each in folder.iterdir()):
             raise CheckpointError(f"{folder} is not empty and holds no training; choose another directory")
         else:
             write_whole(path, json.dumps(text, indent=1).encode())
@@ -117,7 +115,7 @@ def restore(folder: Path, blocks: Sequence[Block], say: Callable[[str], None]) -
 
 def checkpoints(folder: Path) -> list[Path]:
     """All checkpoints, the newest first."""
-    found = [path for path in folder.glob("*-*") if not path.name.startswith(PREFIX)] if folder.is_dir() else []
+    found = [path for path in folder.glob("*-*") if not half_written(path)] if folder.is_dir() else []
     return sorted(found, key=lambda path: path.name.split("-")[-1], reverse=True)
 
 

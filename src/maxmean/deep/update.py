@@ -100,8 +100,9 @@ class Update:
         """
         targets = self.targets(learner, batch, members, rule, parameter)
         if not self.family.whole_networks:
-            descend = self._descend_fused if self.one_kernel else self._descend
-            weights, moments, losses = descend(
+            if self.one_kernel:
+                return self._descend_in_one_kernel(learner, batch, targets, learning_rate)
+            weights, moments, losses = self._descend(
                 self.network, learner.weights, learner.moments, batch, targets, batch.masks, learning_rate
             )
             return Learner(weights, learner.target, moments), losses
@@ -170,35 +171,27 @@ class Update:
         features = network.trunk.features(network.shape)
         return fused.fits(network.members * network.hidden, features, batch) and fused.available(batch)
 
-    def _descend_fused(
-        self,
-        network: Ensemble,
-        weights: Weights,
-        moments: Any,
-        batch: Batch,
-        targets: Array,
-        masks: Array,
-        learning_rate: Array,
-    ) -> tuple[Weights, Any, Losses]:
+    def _descend_in_one_kernel(
+        self, learner: Learner, batch: Batch, targets: Array, learning_rate: Array
+    ) -> tuple[Learner, Losses]:
         """As ``_descend``, by the chain rule cut at the products of the hidden layer's matrix."""
-        see, matrix = network.trunk.apply, Matrix(*(each.hidden.weights for each in (weights, moments.mu, moments.nu)))
-        features, pull = jax.vjp(lambda trunk: see(trunk, batch.observations), weights.trunk)
-        others, mean, square = (_without_matrix(each) for each in (weights, moments.mu, moments.nu))
+        network, trio = self.network, (learner.weights, learner.moments.mu, learner.moments.nu)
+        matrix = Matrix(*(each.hidden.weights for each in trio))
+        others, mean, square = (_with_matrix(each, None) for each in trio)
+        features, pull = jax.vjp(lambda trunk: network.trunk.apply(trunk, batch.observations), others.trunk)
 
         def loss(others: Weights, products: Array) -> tuple[Array, Array]:
-            return self.loss(network.read(others, products), batch, targets, masks)
+            return self.loss(network.read(others, products), batch, targets, batch.masks)
 
         both = jax.value_and_grad(loss, argnums=(0, 1), has_aux=True)
         (value, q), (gradient, outer) = both(others, matrix.weights @ features.T)
-        corrections = Corrections.at(moments.count + 1)
+        corrections = Corrections.at(learner.moments.count + 1)
         matrix, back = fused.adam_step(matrix, outer, features, learning_rate, corrections)
         gradient = _mean_pull(network, gradient._replace(trunk=pull(back)[0]))
-        direction, moments = self.optimizer.update(gradient, moments._replace(mu=mean, nu=square))
+        direction, moments = self.optimizer.update(gradient, learner.moments._replace(mu=mean, nu=square))
         others = jax.tree.map(lambda w, d: w - learning_rate * d, others, direction)
-        weights, mean, square = (
-            _with_matrix(each, whole) for each, whole in zip((others, moments.mu, moments.nu), matrix, strict=True)
-        )
-        return weights, moments._replace(mu=mean, nu=square), Losses(value, q)
+        weights, mean, square = map(_with_matrix, (others, moments.mu, moments.nu), matrix)
+        return Learner(weights, learner.target, moments._replace(mu=mean, nu=square)), Losses(value, q)
 
 
 def _mean_pull(network: Ensemble, gradient: Weights) -> Weights:
@@ -208,10 +201,6 @@ def _mean_pull(network: Ensemble, gradient: Weights) -> Weights:
     return gradient._replace(trunk=jax.tree.map(lambda leaf: leaf / network.members, gradient.trunk))
 
 
-def _without_matrix(weights: Weights) -> Weights:
-    """All but the hidden layer's matrix."""
-    return _with_matrix(weights, None)
-
-
 def _with_matrix(weights: Weights, matrix: Any) -> Weights:
+    """The same with another matrix in the hidden layer; with None, all but the matrix."""
     return weights._replace(hidden=weights.hidden._replace(weights=matrix))

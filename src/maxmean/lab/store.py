@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
-from ..whole import PREFIX, sweep, write_whole
+from ..whole import half_written, sweep, write_whole
 from .experiment import Shard
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Store:
             raise StoreError(
                 f"there are no results in {str(self.root)!r}: make some with 'maxmean reproduce --out DIR'"
             )
-        elif any(not path.name.startswith(PREFIX) for path in self.root.iterdir()):
+        elif not all(half_written(path) for path in self.root.iterdir()):
             raise StoreError(f"{str(self.root)!r} holds other files: choose an empty or a new directory with --out")
         else:
             self._write(marker, {"format": FORMAT, "maxmean": __version__})

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 MIDDLE_RATE = 10**-4.5
 """The learning rate of the paper's curves."""
 ALPHAS = (0.1, 0.2, 0.3, 0.4)
+ADAPTIVE = "ada-te-bdqn(0.0001)"
 VARIANTS = (
     *("dqn", "ddqn", "scdqn(2)", "scdqn(3)", "scdqn(4)", "maxmin-dqn(2)", "maxmin-dqn(3)", "bdqn", "ke-bdqn"),
     *(f"te-bdqn({alpha})" for alpha in ALPHAS),
-    *("ada-te-bdqn(0.0001)", "ada-te-bdqn(1e-05)"),
+    *(ADAPTIVE, "ada-te-bdqn(1e-05)"),
 )
 """The paper's."""
-ADAPTIVE = "ada-te-bdqn(0.0001)"
 UNBIASED = 0.1
 """A bias counts as near zero when it is below this share of the mean predicted value."""
 COMPARABLE = 0.15

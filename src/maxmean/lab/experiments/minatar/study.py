@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 GAMES = ("asterix", "breakout", "freeway", "seaquest", "space_invaders")
 SEEDS_APART = 1000
 """So far apart are the runs' seeds of two seeds of the study."""
-STUDIED = ("asterix", "breakout", "space_invaders")
+STUDIED = ("asterix", "breakout", "seaquest", "space_invaders")
 """The games whose results come with the package."""
 SINGLE = ("dqn", "ddqn", "scdqn:2", "scdqn:3", "scdqn:4")
 MAXMIN = ("maxmin-dqn:2", "maxmin-dqn:3")

@@ -45,12 +45,12 @@ benchmark: $(VENV)/full  ## speed, as ratios against peers measured in the same 
 	$(BIN)/python benchmarks/deep.py
 	$(BIN)/python benchmarks/host.py
 
-results: $(VENV)/full  ## compute the shipped results anew, at the paper's scale, and the verdicts in the documentation
+results: $(VENV)/full  ## compute the shipped results anew, at the paper's scale, and what the documentation says of them
 	rm -rf out/paper
 	$(BIN)/maxmean reproduce --scale paper --out out/paper
 	cd src/maxmean/results && rm -rf $(shell $(BIN)/maxmean list --names)
 	cp -r $(foreach name,$(shell $(BIN)/maxmean list --names),out/paper/$(name)) src/maxmean/results/
-	$(BIN)/python docs/write_verdicts.py
+	$(BIN)/python docs/write_results.py
 
 $(VENV)/docs: $(VENV)/core
 	$(PIP) install --constraint constraints.txt --editable '.[docs]'

@@ -16,14 +16,31 @@ from maxmean.deep.agents import AGENTS
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.fixture(scope="module")
-def build() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("build_site", ROOT / "docs" / "build_site.py")
+def script(name: str) -> ModuleType:
+    """A module that stands beside the pages."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def build() -> ModuleType:
+    return script("build_site")
+
+
+def test_the_documented_numbers_are_those_of_the_shipped_results() -> None:
+    fresh = script("write_results").pages()
+    assert set(fresh) == {"bias.md", "reproduction.md"}
+    for page, text in fresh.items():
+        assert (ROOT / "docs" / page).read_text() == text
+
+
+def test_a_page_without_marks_is_refused() -> None:
+    with pytest.raises(ValueError, match="no marks for 'alpha'"):
+        script("write_results")._between("text\n", {"alpha": "| a |\n"})
 
 
 def test_every_algorithm_has_its_page_and_every_page_its_curve(build: ModuleType) -> None:

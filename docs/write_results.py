@@ -1,0 +1,111 @@
+"""Write what the shipped results say into the documents, between the marks ``<!-- NAME -->`` and ``<!-- end of NAME -->``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from maxmean.lab.claims import Measured, markdown
+from maxmean.lab.experiment import Results
+from maxmean.lab.experiments import EXPERIMENTS
+from maxmean.lab.experiments.minatar.claims import ALPHAS, UNBIASED, VARIANTS, Ends
+from maxmean.lab.run import SHIPPED, load_best, verdicts
+from maxmean.lab.store import Store
+
+HERE = Path(__file__).parent
+
+
+def main() -> None:
+    """Replace what stands between the marks of every page."""
+    for page, text in pages().items():
+        (HERE / page).write_text(text)
+
+
+def pages() -> dict[str, str]:
+    """The pages that have marks, as the shipped results want them."""
+    store = Store(SHIPPED, create=False)
+    study = load_best(store, EXPERIMENTS["minatar"])
+    assert study is not None
+    ends = Ends(study)
+    tables = {
+        "reproduction.md": {"claims": markdown(verdicts(store))},
+        "bias.md": {"alpha": alpha_table(ends), "returns": return_table(ends), "biases": bias_table(study, ends)},
+    }
+    return {page: _between((HERE / page).read_text(), parts) for page, parts in tables.items()}
+
+
+def alpha_table(ends: Ends) -> str:
+    """TE-BDQN's bias, mean value and return by alpha, and BDQN's, which takes the largest value."""
+    names = [*(f"te-bdqn({alpha})" for alpha in ALPHAS), "bdqn"]
+    rows = []
+    for game in ends.games:
+        for title, column in (("bias", "bias"), ("mean Q", "value"), ("return", "test_return")):
+            rows.append([f"{_title(game)}, {title}", *(_number(ends(column, game, name), column) for name in names)])
+    return _table(["TE-BDQN", f"alpha {ALPHAS[0]}", *map(str, ALPHAS[1:]), "BDQN"], rows)
+
+
+def return_table(ends: Ends) -> str:
+    """Every agent's return, the best on average first."""
+    shares = {name: ends.mean_over_games("test_return", name) for name in VARIANTS}
+    rows = [
+        [
+            f"`{name}`",
+            *(_number(ends("test_return", game, name), "test_return") for game in ends.games),
+            _number(shares[name], "share"),
+        ]
+        for name in sorted(VARIANTS, key=lambda name: -shares[name].mean())
+    ]
+    return _table(["return", *map(_title, ends.games), "share of each game's best"], rows)
+
+
+def bias_table(study: Results[Any], ends: Ends) -> str:
+    """Every agent's bias, and how often it is near zero: the one that is most often so first."""
+    near = near_zero(study, ends.rate)
+    rows = [
+        [f"`{name}`", *(_number(ends("bias", game, name), "bias") for game in ends.games), f"{near[name]:.0%}"]
+        for name in sorted(VARIANTS, key=lambda name: -near[name])
+    ]
+    return _table(["bias", *map(_title, ends.games), "near zero"], rows)
+
+
+def near_zero(study: Results[Any], rate: float) -> dict[str, float]:
+    """By agent, the share of the tenths of its runs in which the bias is small beside the mean value."""
+    table = study.table[study.table["learning_rate"] == rate]
+    tenth = np.ceil(10 * table["step"] / study.settings.steps)
+    means = table.assign(tenth=tenth).groupby(["variant", "game", "seed", "tenth"])[["bias", "value"]].mean()
+    near = means["bias"].abs() < UNBIASED * means["value"].abs()
+    return {str(name): float(share) for name, share in near.groupby("variant").mean().items()}
+
+
+def _number(runs: np.ndarray, column: str) -> str:
+    """The mean of the runs with half of its interval."""
+    found = Measured.mean(runs)
+    digits = {"bias": 2, "value": 1, "share": 2}.get(column, 0 if found.value >= 100 else 1)
+    return f"{found.value:.{digits}f} ± {found.high - found.value:.{digits}f}"
+
+
+def _title(game: str) -> str:
+    return game.replace("_", " ").title()
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---", *["--:"] * (len(head) - 1)], *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _between(text: str, parts: dict[str, str]) -> str:
+    for name, part in parts.items():
+        begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
+        before, found, rest = text.partition(begin)
+        _, closed, after = rest.partition(end)
+        if not (found and closed):
+            raise ValueError(f"a page has no marks for '{name}'")
+        text = before + begin + part + end + after
+    return text
+
+
+if __name__ == "__main__":
+    main()

@@ -63,7 +63,7 @@ def return_table(ends: Ends) -> str:
 
 def bias_table(study: Results[Any], ends: Ends) -> str:
     """Every agent's bias, and how often it is near zero: the one that is most often so first."""
-    near = near_zero(study, ends.rate)
+    near = often_near_zero(study, ends.rate)
     rows = [
         [f"`{name}`", *(_number(ends("bias", game, name), "bias") for game in ends.games), f"{near[name]:.0%}"]
         for name in sorted(VARIANTS, key=lambda name: -near[name])
@@ -71,7 +71,7 @@ def bias_table(study: Results[Any], ends: Ends) -> str:
     return _table(["bias", *map(_title, ends.games), "near zero"], rows)
 
 
-def near_zero(study: Results[Any], rate: float) -> dict[str, float]:
+def often_near_zero(study: Results[Any], rate: float) -> dict[str, float]:
     """By agent, the share of the tenths of its runs in which the bias is small beside the mean value."""
     table = study.table[study.table["learning_rate"] == rate]
     tenth = np.ceil(10 * table["step"] / study.settings.steps)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +116,19 @@ def test_the_commands_train_and_watch(trained: Path, tmp_path: Path) -> None:
     assert run.exit_code == 0, run.output
     assert "dqn after 200 steps on minatar/breakout" in run.output
     assert gif.read_bytes()[:6] == b"GIF89a"
+
+
+def test_a_file_that_cannot_be_written_is_refused_before_the_game(
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def play(*_: object, **__: object) -> Iterator[object]:
+        raise AssertionError("it was played")
+        yield
+
+    monkeypatch.setattr("maxmean.deep.watch.play", play)
+    for name, sentence in (("play.mp4", "ends in .gif"), ("nowhere/play.gif", "there is no folder")):
+        run = CliRunner().invoke(app, ["watch", str(trained), "--gif", str(tmp_path / name), "--quiet"])
+        assert sentence in str(run.exception)
 
 
 @pytest.mark.parametrize(

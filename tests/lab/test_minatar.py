@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,7 +17,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
+from maxmean.cli import app
 from maxmean.lab.change import change
 from maxmean.lab.claims import judge
 from maxmean.lab.experiment import Results
@@ -258,6 +261,18 @@ def test_near_zero_is_a_margin() -> None:
     assert inside.value == pytest.approx(1.0)
     assert 0 < inside.low < inside.value <= inside.high == 1.0
     assert outside.high < 0
+
+
+def test_claims_say_why_they_are_not_judged(tmp_path: Path) -> None:
+    shutil.copytree(SHIPPED / "minatar", tmp_path / "minatar")
+    shutil.copy(SHIPPED / "maxmean-results.json", tmp_path)
+    command = ["claims", "--out", str(tmp_path)]
+    whole = CliRunner().invoke(app, command, env={"COLUMNS": "200"}).output
+    assert whole.count("Breakout was not run with 10^-4.5 and a learning rate below it.") == 1
+    assert "damaged" not in whole
+    with next((tmp_path / "minatar").glob("*.parquet")).open("ab") as file:
+        file.write(b"x")
+    assert CliRunner().invoke(app, command, env={"COLUMNS": "200"}).output.count("missing or damaged: 1;") == 7
 
 
 def test_the_shipped_study_is_complete_and_of_the_present_settings() -> None:

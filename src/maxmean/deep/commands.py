@@ -14,6 +14,9 @@ from ..host.making import need_gymnasium
 from . import PACKAGES
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from .policy import Policy
     from .watch import Moment
 
@@ -205,18 +208,22 @@ def watch(
         raise _refusal(f"--episodes must be at least 1, not {episodes}")
     chosen, play, rate = _player(policy)
     console = Console(stderr=True, quiet=quiet)
-    pictures, returns = [], []
-    for episode in range(episodes):
-        for moment in track(
-            play(seed=seed + episode, frames=frames), "playing", total=frames, console=console, disable=quiet
-        ):
-            pictures.append(moment.picture)
-        returns.append(f"{moment.total:g}" + ("" if moment.over else f" (cut after {frames} frames)"))
-    save_gif(pictures, gif, fps=rate if fps is None else fps)
+    shown, returns = 0, []
+
+    def pictures() -> Iterator[NDArray[np.uint8]]:
+        nonlocal shown
+        for episode in range(episodes):
+            game = play(seed=seed + episode, frames=frames)
+            for moment in track(game, "playing", total=frames, console=console, disable=quiet):
+                shown += 1
+                yield moment.picture
+            returns.append(f"{moment.total:g}" + ("" if moment.over else f" (cut after {frames} frames)"))
+
+    save_gif(pictures(), gif, fps=rate if fps is None else fps)
     if not quiet:
         about = chosen.about
         name = f"{about['variant']} after {about['step']:,} steps on {about['environment']['name']}"
-        typer.echo(f"{name}: {len(pictures)} frames, return {', '.join(returns)}, in {gif}.")
+        typer.echo(f"{name}: {shown} frames, return {', '.join(returns)}, in {gif}.")
 
 
 def _player(path: str) -> tuple[Policy, Callable[..., Iterator[Moment]], float]:

@@ -126,7 +126,9 @@ def judge(experiment: Experiment[Any], results: Results[Any] | None) -> list[Ver
     """Verdicts on all claims that an experiment speaks to. Without complete results they are undecided."""
     if results is None or results.missing:
         scale = results.scale if results else "none"
-        note = f"{results.missing} shards are missing" if results else "not run yet"
+        note = "not run yet"
+        if results:
+            note = f"shards that are missing or damaged: {results.missing}; the same 'maxmean reproduce' computes them"
         return [
             Verdict(c.id, c.statement, c.where, "undecided", {}, scale, experiment.name, note)
             for c in experiment.claims

@@ -219,5 +219,8 @@ def _print_verdicts(store: Store, prefer: tuple[str, int] | None = None) -> None
     for v in verdicts(store, prefer):
         if v.scale == "none":
             continue  # never run here
-        table.add_row(v.id, Text(v.verdict, colours[v.verdict]), Text(v.statement), v.scale, v.experiment)
+        statement = Text(v.statement)
+        if not v.measured:
+            statement.append(f"\n{v.note}", "dim")
+        table.add_row(v.id, Text(v.verdict, colours[v.verdict]), statement, v.scale, v.experiment)
     Console(highlight=False).print(table)

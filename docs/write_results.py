@@ -58,7 +58,7 @@ def return_table(ends: Ends) -> str:
         ]
         for name in sorted(VARIANTS, key=lambda name: -shares[name].mean())
     ]
-    return _table(["return", *map(_title, ends.games), "share of each game's best"], rows)
+    return _table(["return", *map(_title, ends.games), "of the best"], rows)
 
 
 def bias_table(study: Results[Any], ends: Ends) -> str:

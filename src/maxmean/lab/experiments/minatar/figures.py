@@ -51,7 +51,7 @@ def game_figure(results: Results[Settings], game: str) -> Figure:
         if len(rates) > 1:
             logarithmic(axes[0, column].xaxis)
         else:
-            axes[0, column].set_xticks([])
+            axes[0, column].set_xticks(range(len(labels)), labels, rotation=20, ha="right", fontsize=7)
         caption(axes[0, column], "final return", "learning rate" if len(rates) > 1 else "")
         caption(axes[1, column], f"test return, learning rate {middle:.2g}", "step")
         caption(axes[2, column], "bias of Q", "step")

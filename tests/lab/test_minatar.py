@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import shutil
 import signal
@@ -17,21 +18,36 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from maxmean.cli import app
 from maxmean.lab.change import change
 from maxmean.lab.claims import judge
+from maxmean.lab.engines import Task, make_engine
 from maxmean.lab.experiment import Results
 from maxmean.lab.experiments import EXPERIMENTS
 from maxmean.lab.experiments.minatar.claims import near_zero
 from maxmean.lab.experiments.minatar.study import HEADS, MAXMIN, SINGLE, Settings, make_agent
-from maxmean.lab.run import SHIPPED, Job, load
+from maxmean.lab.progress import make_reporter
+from maxmean.lab.run import SHIPPED, Job, load, reproduce
 from maxmean.lab.store import Store
 from maxmean.mev.data import DataError
 
 MINATAR = EXPERIMENTS["minatar"]
 COMMAND = [sys.executable, "-m", "maxmean.cli", "reproduce", "minatar"]
+TINY = Settings(
+    games=("breakout",),
+    single=("dqn",),
+    maxmin=(),
+    heads=(),
+    steps=300,
+    seeds=2,
+    learning_rates=(1e-4,),
+    warmup=100,
+    test_interval=100,
+    together=True,
+)
 
 
 def test_it_splits_into_runs_for_cores_and_into_groups_for_a_gpu() -> None:
@@ -57,28 +73,37 @@ def test_what_is_chosen_beside_a_shard_does_not_change_it() -> None:
 
 
 def test_a_shard_is_a_tidy_table_and_becomes_figures(tmp_path: Path) -> None:
-    settings = Settings(
-        games=("breakout",),
-        single=("dqn",),
-        maxmin=(),
-        heads=(),
-        steps=300,
-        seeds=2,
-        learning_rates=(1e-4,),
-        warmup=100,
-        test_interval=100,
-        together=True,
-    )
-    (part,) = MINATAR.parts(settings)
-    table = MINATAR.resume(settings, part, np.random.default_rng(0), tmp_path / "state")
+    (part,) = MINATAR.parts(TINY)
+    table = MINATAR.resume(TINY, part, np.random.default_rng(0), tmp_path / "state")
     assert len(table) == 2 * 3
     assert set(table["game"]) == {"breakout"}
     assert {"test_return", "bias", "bias_error", "alpha", "bias_fifth_0", "value_fifth_4"} <= set(table.columns)
-    figures = MINATAR.figures(Results("minatar", "quick", settings, 0, table))
+    figures = MINATAR.figures(Results("minatar", "quick", TINY, 0, table))
     assert set(figures) == {"breakout", "fifths"}
     # what it left is a finished training: the same table comes of it without another step
-    again = MINATAR.resume(settings, part, np.random.default_rng(1), tmp_path / "state")
+    again = MINATAR.resume(TINY, part, np.random.default_rng(1), tmp_path / "state")
     pd.testing.assert_frame_equal(again, table)
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_long_shard_says_how_far_it_is(tmp_path: Path, terminal: bool) -> None:
+    """Beside the number of shards, on the same console; on a terminal both are lines that change."""
+    text = io.StringIO()
+    console = Console(file=text, force_terminal=terminal, width=120)
+    with make_reporter(console, quiet=False) as reporter:
+        job = Job(MINATAR, "custom", TINY)
+        summary = reproduce([job], Store(tmp_path), make_engine("inline", None, None, console), 0, reporter)
+    assert summary.computed == 1
+    said = text.getvalue()
+    assert "2 runs of minatar/breakout" in said
+    for part in ("0/1", "0 of 300 steps (0%)") if terminal else ("0 of 1 shards done", "300 of 300 steps (100%)"):
+        assert part in said
+
+
+def test_a_long_shard_is_silent_when_asked(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (task,) = [Task(MINATAR, TINY, shard, tmp_path / "state") for shard in MINATAR.shards(TINY, 0)]
+    assert all(outcome.table for outcome in make_engine("inline", None, None).run([task]))
+    assert "".join(capfd.readouterr()) == ""
 
 
 def results(**biases: float) -> Results[Any]:

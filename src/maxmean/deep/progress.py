@@ -58,7 +58,8 @@ class Line(Silent):
 
     def __enter__(self) -> Line:
         if self.live:
-            self.live.start()
+            self._show()
+            self.live.start(refresh=True)  # the first steps wait for the compiler
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -70,8 +71,7 @@ class Line(Silent):
 
     def tick(self, step: int) -> None:
         self.at = step
-        if self.live:
-            self.live.update(Text(self.line(), no_wrap=True, overflow="ellipsis"))
+        self._show()
 
     def record(self, records: Records) -> None:
         means = latest(records.frame())
@@ -79,6 +79,10 @@ class Line(Silent):
         if not self.live and (time.monotonic() - self.shown > 10.0 or self.at >= self.steps):
             self.say(self.line())
             self.shown = time.monotonic()
+
+    def _show(self) -> None:
+        if self.live:
+            self.live.update(Text(self.line(), no_wrap=True, overflow="ellipsis"))
 
     def line(self) -> str:
         """The line as it stands."""

@@ -132,7 +132,8 @@ def train(
         records = kept or Records()
         begin = min(block.step for block in blocks)
         runs = sum(len(block.runs) for block in blocks)
-        say(f"{runs} run{'s' * (runs > 1)} on {jax.devices()[0].device_kind}: {needed} of memory.")
+        device = jax.devices()[0].device_kind
+        say(f"{runs} run{'s' * (runs > 1)} of {world.name} on {device}: {needed} of memory.")
         if begin:
             say(f"Going on from step {begin:,}.")
         session = Session(blocks, records, steps, settings, folder, checkpoint_interval, on_record)

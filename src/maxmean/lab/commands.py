@@ -93,7 +93,7 @@ def reproduce(
             print(job.experiment.forecast(job.settings, lambda text: console.print(text, markup=False)))
         return
     on_gpu = any(job.experiment.wants_gpu(job.settings) for job in jobs)
-    chosen = make_engine(engine or ("inline" if on_gpu else "processes"), workers, address)
+    chosen = make_engine(engine or ("inline" if on_gpu else "processes"), workers, address, None if quiet else console)
     store = Store(out)
     try:
         with make_reporter(console, quiet) as reporter:

@@ -22,6 +22,8 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Protocol
 
+from rich.console import Console
+
 from ..mev.data import DataError
 from ..whole import as_parquet
 from .experiment import Experiment, Shard
@@ -59,11 +61,11 @@ class Engine(Protocol):
         ...
 
 
-def compute(task: Task) -> Outcome:
+def compute(task: Task, console: Console | None = None) -> Outcome:
     """Compute one shard. Whatever goes wrong in it is an outcome, not an exception."""
     begin = time.perf_counter()
     try:
-        table = task.experiment.resume(task.settings, task.shard.part, task.shard.rng(), task.folder)
+        table = task.experiment.resume(task.settings, task.shard.part, task.shard.rng(), task.folder, console)
         return Outcome(task.shard, as_parquet(table), time.perf_counter() - begin)
     except Exception:
         return Outcome(task.shard, None, time.perf_counter() - begin, traceback.format_exc(limit=-3))
@@ -72,13 +74,16 @@ def compute(task: Task) -> Outcome:
 class Inline:
     """One shard after the other, in this process."""
 
+    def __init__(self, console: Console | None = None) -> None:
+        self.console = console
+
     def run(self, tasks: Sequence[Task]) -> Iterator[Outcome]:
         for task in tasks:
-            outcome = compute(task)
+            outcome = compute(task, self.console)
             for _ in range(ATTEMPTS - 1):
                 if outcome.table is not None:
                     break
-                outcome = compute(task)
+                outcome = compute(task, self.console)
             yield outcome
 
 
@@ -139,10 +144,13 @@ def _drain(
 
 
 class Ray:
-    """A Ray cluster: a running one at ``address``, or one started on this machine for the occasion."""
+    """A Ray cluster: a running one at ``address``, or one started on this machine for the occasion.
 
-    def __init__(self, address: str | None = None, workers: int | None = None) -> None:
-        self.address, self.workers = address, workers
+    With ``aloud`` one hears how far the shards are that fill a GPU: Ray brings their lines from wherever they are computed.
+    """
+
+    def __init__(self, address: str | None = None, workers: int | None = None, *, aloud: bool = False) -> None:
+        self.address, self.workers, self.aloud = address, workers, aloud
 
     def run(self, tasks: Sequence[Task]) -> Iterator[Outcome]:
         try:
@@ -156,7 +164,7 @@ class Ray:
             try:
                 ray.init(
                     **({"address": self.address} if self.address else local),
-                    log_to_driver=False,
+                    log_to_driver=self.aloud and any(map(_fills_a_gpu, tasks)),
                     logging_level=logging.ERROR,
                 )
             except (ConnectionError, ValueError) as error:
@@ -167,13 +175,14 @@ class Ray:
             if started:
                 ray.shutdown()
 
-    @staticmethod
-    def _drain(ray: Any, tasks: Sequence[Task]) -> Iterator[Outcome]:
+    def _drain(self, ray: Any, tasks: Sequence[Task]) -> Iterator[Outcome]:
         gpus = ray.cluster_resources().get("GPU", 0) > 0
 
         def send(task: Task) -> Any:
-            alone = 1 if gpus and task.experiment.wants_gpu(task.settings) else 0
-            return ray.remote(compute).options(max_retries=0, num_cpus=1, num_gpus=alone).remote(task)
+            large = _fills_a_gpu(task)
+            work = ray.remote(_compute_aloud if large and self.aloud else compute)
+            resources = {"num_cpus": 1, "num_gpus": int(gpus and large)}
+            return work.options(name=task.experiment.name, max_retries=0, **resources).remote(task)
 
         tried = {task.shard.key: 1 for task in tasks}
         running = {send(task): task for task in tasks}
@@ -191,6 +200,15 @@ class Ray:
                 yield outcome
 
 
+def _fills_a_gpu(task: Task) -> bool:
+    return task.experiment.wants_gpu(task.settings)
+
+
+def _compute_aloud(task: Task) -> Outcome:
+    """In another process: its standard error is what it has."""
+    return compute(task, Console(stderr=True, width=200))
+
+
 def _check_reachable(address: str | None) -> None:
     """Refuse an address where nobody listens; Ray itself would try for minutes."""
     host, _, port = (address or "").removeprefix("ray://").rpartition(":")
@@ -202,19 +220,19 @@ def _check_reachable(address: str | None) -> None:
         raise DataError(f"no Ray cluster answers at {address!r}: {error.strerror or error}") from None
 
 
-def make_engine(name: str, workers: int | None, address: str | None) -> Engine:
-    """An engine by the name that the command line uses."""
+def make_engine(name: str, workers: int | None, address: str | None, console: Console | None = None) -> Engine:
+    """An engine by the name that the command line uses. With a console, shards that take long say how far they are."""
     if workers is not None and workers < 1:
         raise DataError(f"workers must be at least 1, not {workers}")
     if address is not None and name != "ray":
         raise DataError("an address goes with the ray engine: --engine ray")
     match name:
         case "inline":
-            return Inline()
+            return Inline(console)
         case "processes":
             return Processes(workers)
         case "ray":
-            return Ray(address, workers)
+            return Ray(address, workers, aloud=console is not None)
     raise DataError(f"unknown engine {name!r} (there are inline, processes, ray)")
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
     from matplotlib.figure import Figure
+    from rich.console import Console
 
     from .claims import Claim
 
@@ -72,8 +73,18 @@ class Experiment(ABC, Generic[S]):
     def compute(self, settings: S, part: Mapping[str, Any], rng: np.random.Generator) -> pd.DataFrame:
         """One shard's table. All its randomness comes from ``rng``."""
 
-    def resume(self, settings: S, part: Mapping[str, Any], rng: np.random.Generator, folder: Path) -> pd.DataFrame:
-        """As ``compute``, for shards so long that they keep their state in ``folder``: an earlier attempt may have left some."""
+    def resume(
+        self,
+        settings: S,
+        part: Mapping[str, Any],
+        rng: np.random.Generator,
+        folder: Path,
+        console: Console | None = None,
+    ) -> pd.DataFrame:
+        """As ``compute``, for shards that take long.
+
+        They keep their state in ``folder``, where an earlier attempt may have left some, and say on ``console`` how far they are.
+        """
         return self.compute(settings, part, rng)
 
     def wants_gpu(self, settings: S) -> bool:

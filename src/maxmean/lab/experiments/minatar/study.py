@@ -19,6 +19,7 @@ from .figures import fifths_figure, game_figure
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+    from rich.console import Console
 
     from ....deep import Agent
     from ....deep import Settings as TrainingSettings
@@ -155,14 +156,21 @@ class MinAtar(Experiment[Settings]):
         return forecast(self.parts(settings), settings, say)
 
     def compute(self, settings: Settings, part: Mapping[str, Any], rng: np.random.Generator) -> pd.DataFrame:
-        return self._train(settings, part, None)
+        return self._train(settings, part, None, None)
 
     def resume(
-        self, settings: Settings, part: Mapping[str, Any], rng: np.random.Generator, folder: Path
+        self,
+        settings: Settings,
+        part: Mapping[str, Any],
+        rng: np.random.Generator,
+        folder: Path,
+        console: Console | None = None,
     ) -> pd.DataFrame:
-        return self._train(settings, part, folder)
+        return self._train(settings, part, folder, console)
 
-    def _train(self, settings: Settings, part: Mapping[str, Any], folder: Path | None) -> pd.DataFrame:
+    def _train(
+        self, settings: Settings, part: Mapping[str, Any], folder: Path | None, console: Console | None
+    ) -> pd.DataFrame:
         """The seeds are the runs' own, so that all agents meet the same luck."""
         from .... import deep
 
@@ -176,7 +184,8 @@ class MinAtar(Experiment[Settings]):
             out=folder,
             checkpoint_interval=settings.checkpoint_interval,
             workers=None if settings.together else 1,
-            quiet=not settings.together,
+            quiet=console is None,
+            console=console,
         )
         if not found.finished:
             raise KeyboardInterrupt

@@ -196,3 +196,18 @@ def test_damaged_checkpoints_and_plans_are_said(trained: Path, tmp_path: Path) -
         (tmp_path / "run" / "plan.json").write_bytes(content)
         with pytest.raises(deep.CheckpointError, match="choose another directory"):
             deep.train("minatar/breakout", "dqn", steps=200, settings=TINY, out=tmp_path / "run")
+
+
+def test_a_full_disk_is_told_in_a_sentence_and_what_was_kept_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "run"
+    deep.train(CORRIDOR, "dqn", steps=100, settings=TINY, out=out)
+    kept = checkpoint.checkpoints(out / "checkpoints")
+    real = shutil.disk_usage(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "disk_usage", lambda _: real._replace(free=1))
+        with pytest.raises(deep.CheckpointError, match=r"may take .* has 1\.0 B left; .* make room"):
+            deep.train(CORRIDOR, "dqn", steps=200, settings=TINY, out=out)
+    assert checkpoint.checkpoints(out / "checkpoints") == kept
+    assert deep.train(CORRIDOR, "dqn", steps=200, settings=TINY, out=out).records["step"].tolist() == [100, 200]

@@ -18,6 +18,7 @@ import numpy as np
 
 from ..whole import PREFIX, half_written, write_whole
 from .block import Block
+from .memory import size
 from .plan import difference
 from .records import Records
 
@@ -73,12 +74,14 @@ def alone(folder: Path) -> Iterator[None]:
 def save(folder: Path, blocks: Sequence[Block], records: Records) -> None:
     """Keep the state of all blocks and their records; then drop all but the last two checkpoints."""
     folder.mkdir(parents=True, exist_ok=True)
+    arrays = _arrays(blocks)
+    _need_room(folder, arrays)
     name = f"{min(block.step for block in blocks):012d}-{time.time_ns():020d}"
     beside = folder / f"{PREFIX}{os.getpid()}-{name}"
     shutil.rmtree(beside, ignore_errors=True)
     beside.mkdir()
     try:
-        _checkpointer().save((beside / "state").absolute(), _arrays(blocks))
+        _checkpointer().save((beside / "state").absolute(), arrays)
         records.write(beside)
         write_whole(beside / "steps.json", json.dumps([block.step for block in blocks]).encode())
         sums = {str(path.relative_to(beside)): _checksum(path) for path in _files(beside)}
@@ -94,6 +97,16 @@ def save(folder: Path, blocks: Sequence[Block], records: Records) -> None:
         shutil.rmtree(old, ignore_errors=True)
     for left in folder.glob(f"{PREFIX}*"):
         shutil.rmtree(left, ignore_errors=True)
+
+
+def _need_room(folder: Path, arrays: Any) -> None:
+    """Refuse to begin what may not fit: Orbax would tell it in hundreds of lines."""
+    most, free = sum(array.nbytes for array in jax.tree.leaves(arrays)), shutil.disk_usage(folder).free
+    if most > free:
+        raise CheckpointError(
+            f"a checkpoint may take {size(most)}, and the disk of {folder} has {size(free)} left; what is kept there is whole: "
+            "make room, and the same command goes on from it"
+        )
 
 
 def restore(folder: Path, blocks: Sequence[Block], say: Callable[[str], None]) -> Records | None:

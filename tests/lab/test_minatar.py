@@ -398,6 +398,19 @@ def test_a_dry_run_says_what_it_will_take(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_shard_on_ray_is_heard(tmp_path: Path) -> None:
+    changes = "together=true heads= steps=400 seeds=1 warmup=100 test_interval=200"
+    options = [*(word for text in changes.split() for word in ("--set", text)), "--engine", "ray", "--out"]
+    found = subprocess.run([*COMMAND, *options, str(tmp_path / "aloud")], capture_output=True, text=True)
+    assert found.returncode == 0, found.stderr
+    assert "(minatar pid=" in found.stderr
+    assert "1 run of minatar/breakout on" in found.stderr
+    quiet = subprocess.run([*COMMAND, *options, str(tmp_path / "quiet"), "--quiet"], capture_output=True, text=True)
+    assert (quiet.returncode, quiet.stdout, quiet.stderr) == (0, "", "")
+    assert tables(tmp_path / "aloud") == tables(tmp_path / "quiet")
+
+
+@pytest.mark.slow
 def test_killed_in_the_middle_of_a_shard_it_goes_on_and_yields_the_same_tables(tmp_path: Path) -> None:
     """Killed twice, each time right after a checkpoint: the tables are those of an undisturbed run, to the bit."""
     changes = "games=breakout single=dqn maxmin= heads=te-bdqn:0.1 steps=4000 seeds=2 warmup=500 test_interval=500"

@@ -27,7 +27,7 @@ hypothesis.settings.register_profile("maxmean", derandomize=True, deadline=None,
 hypothesis.settings.load_profile("maxmean")
 
 TABULAR = ("src/maxmean/tabular/", "tests/tabular/")
-"""Where Numba compiles the loops, which takes a minute in a fresh clone."""
+"""Where Numba compiles the loops, which takes half a minute in a fresh clone."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -92,121 +92,6 @@ def _rate(schedule: tuple[float, float, float], n: int) -> float:
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def run_once(
-    code: int,
-    world: World,
-    method: Method,
-    watch: Watch,
-    episodes: int,
-    rng: np.ndarray,
-    sums: np.ndarray,
-    every: np.ndarray,
-) -> np.ndarray:
-    """One run. Adds to ``sums`` (quantities x episodes), fills ``every`` (2 x episodes) unless empty, returns the tables."""
-    pairs = world.offsets.size - 1
-    width = world.width
-    q = np.full((method.tables, pairs), method.initial)
-    updates = np.zeros(pairs, np.int64)
-    visits = np.zeros(world.terminal.size, np.int64)
-    if code == KERNEL:  # process variance, omega, omega squared, and Var Q = v / n_eff
-        process, omega, omega2 = (
-            np.full(pairs, method.variance),
-            np.full(pairs, method.omega),
-            np.full(pairs, method.omega_squared),
-        )
-        variance = process * omega2 / (omega * omega)
-    if code == WEIGHTED:  # n, mean and mean square of targets, omega, standard error
-        moments = np.zeros((5, pairs))
-        moments[4] = 1e10
-    if code == SELF_CORRECTING:
-        previous, last_pair = q[0].copy(), -1
-    for episode in range(episodes):
-        s = np.searchsorted(world.start_cumulative, uniform(rng), side="right")
-        here = survey(code, q, s * width, world.actions[s])
-        total, discount, steps, bias = 0.0, 1.0, 0, 0.0
-        while not world.terminal[s] and steps < method.max_steps:
-            # Choose action a from state s, epsilon-greedily.
-            visits[s] += 1
-            explores = uniform(rng) < _rate(method.epsilon, visits[s])
-            a = int(uniform(rng) * here.count) if explores else greedy(code, q, here, rng)
-            pair = here.first + a
-            # Take action a, observe reward r and next state s'.
-            k, end = world.offsets[pair], world.offsets[pair + 1]
-            if end - k > 1:
-                u = uniform(rng)
-                while world.cumulative[k] <= u:
-                    k += 1
-            r, s_next = world.rewards[k], world.next_states[k]
-            if world.noise[k] > 0.0:
-                r += world.noise[k] * normal(rng)
-            there = survey(code, q, s_next * width, world.actions[s_next])
-            updates[pair] += 1
-            tau = _rate(method.rate, updates[pair])
-            # Calculate the target y, then update.
-            y, table, used = r, 0, 0
-            ends = world.terminal[s_next]
-            if code == KERNEL:
-                omega[pair] = (1.0 - tau) * omega[pair] + tau
-                omega2[pair] = (1.0 - tau) ** 2 * omega2[pair] + tau * tau
-                if not ends:
-                    if s_next == s:  # then the target reads this pair too, with the new effective sample size
-                        variance[pair] = process[pair] * omega2[pair] / (omega[pair] * omega[pair])
-                    value, used = kernel_target(method.kernel, q[0], variance, there)
-                    y += world.discount * value
-                error = y - q[0, pair]
-                process[pair] = (1.0 - tau) * (process[pair] + tau * error * error)
-                variance[pair] = process[pair] * omega2[pair] / (omega[pair] * omega[pair])
-            elif code == DOUBLE:
-                table = 1 if uniform(rng) < 0.5 else 0
-                if not ends:
-                    y += world.discount * double_target(q, table, there, rng)
-            elif code == WEIGHTED:
-                if not ends:
-                    y += world.discount * weighted_target(q[0], moments[4], there, method.draws, rng)
-                update_moments(moments, pair, y, tau)
-            elif code == SELF_CORRECTING:
-                if not ends:
-                    y += world.discount * corrected_target(
-                        q[0], previous, last_pair, method.beta, method.by_step, there
-                    )
-                previous[pair], last_pair = q[0, pair], pair
-            else:
-                if code == MAXMIN and method.tables > 1:
-                    table = int(uniform(rng) * method.tables)
-                if not ends:
-                    y += world.discount * there.best
-            q[table, pair] += tau * (y - q[table, pair])
-            total += discount * r
-            discount *= world.discount
-            steps += 1
-            if watch.optimum.size:
-                bias += acting_value(code, q, pair) - watch.optimum[pair]
-            for w in range(watch.chosen.size):
-                if watch.chosen[w] // width == s:
-                    row = 6 + 2 * (watch.pairs.size + watch.states.size) + 4 * w
-                    sums[row, episode] += watch.chosen[w] == pair
-                    sums[row + 1, episode] += 1.0
-                    if watch.chosen[w] == pair and used > 0:
-                        sums[row + 2, episode] += used
-                        sums[row + 3, episode] += 1.0
-            # What was seen in s' still holds there, unless the update was in s' itself.
-            here = survey(code, q, there.first, there.count) if s_next == s else there
-            s = s_next
-        record(sums, 0, episode, total)
-        record(sums, 2, episode, float(steps))
-        record(sums, 4, episode, bias / max(steps, 1))
-        for w in range(watch.pairs.size):
-            record(sums, 6 + 2 * w, episode, acting_value(code, q, watch.pairs[w]))
-        for w in range(watch.states.size):
-            first, count = watch.states[w] * width, world.actions[watch.states[w]]
-            record(sums, 6 + 2 * (watch.pairs.size + w), episode, largest(code, q, first, count))
-        if every.size:
-            every[0, episode] = total
-            every[1, episode] = steps
-    return q
-
-
-@njit(cache=True, error_model="numpy", inline="always")
 def record(sums: np.ndarray, row: int, episode: int, value: float) -> None:
     sums[row, episode] += value
     sums[row + 1, episode] += value * value
@@ -224,7 +109,8 @@ def largest(code: int, q: np.ndarray, first: int, count: int) -> float:
 def compiled_loop(code: int) -> Callable[..., Any]:
     """The loop of one algorithm: ``code`` is a constant in it, which takes the other algorithms out.
 
-    Compiled as one function: Numba optimises what a compiled function calls anew for its caller, to its disadvantage.
+    Compiled as one function: Numba optimises what a compiled function calls anew for its caller, to its disadvantage. And
+    written as one: to put something so long in the place of a call takes Numba longer than all the rest.
     """
 
     @njit(cache=True, error_model="numpy", nogil=True)
@@ -239,11 +125,113 @@ def compiled_loop(code: int) -> Callable[..., Any]:
         every: np.ndarray,
         tables: np.ndarray,
     ) -> None:
-        """Several runs, one after the other, added up in this order. Other threads work on other blocks meanwhile."""
+        """Several runs, one after the other, added up in this order. Other threads work on other blocks meanwhile.
+
+        Adds to ``sums`` (quantities x episodes) and ``finals``; fills ``every`` and ``tables`` unless they are empty.
+        """
+        pairs = world.offsets.size - 1
+        width = world.width
         for run in range(rngs.shape[0]):
-            kept = every[run] if every.shape[0] else np.empty((0, 0))
-            q = run_once(code, world, method, watch, episodes, rngs[run], sums, kept)
-            for pair in range(q.shape[1]):
+            rng = rngs[run]
+            q = np.full((method.tables, pairs), method.initial)
+            updates = np.zeros(pairs, np.int64)
+            visits = np.zeros(world.terminal.size, np.int64)
+            if code == KERNEL:  # process variance, omega, omega squared, and Var Q = v / n_eff
+                process, omega, omega2 = (
+                    np.full(pairs, method.variance),
+                    np.full(pairs, method.omega),
+                    np.full(pairs, method.omega_squared),
+                )
+                variance = process * omega2 / (omega * omega)
+            if code == WEIGHTED:  # n, mean and mean square of targets, omega, standard error
+                moments = np.zeros((5, pairs))
+                moments[4] = 1e10
+            if code == SELF_CORRECTING:
+                previous, last_pair = q[0].copy(), -1
+            for episode in range(episodes):
+                s = np.searchsorted(world.start_cumulative, uniform(rng), side="right")
+                here = survey(code, q, s * width, world.actions[s])
+                total, discount, steps, bias = 0.0, 1.0, 0, 0.0
+                while not world.terminal[s] and steps < method.max_steps:
+                    # Choose action a from state s, epsilon-greedily.
+                    visits[s] += 1
+                    explores = uniform(rng) < _rate(method.epsilon, visits[s])
+                    a = int(uniform(rng) * here.count) if explores else greedy(code, q, here, rng)
+                    pair = here.first + a
+                    # Take action a, observe reward r and next state s'.
+                    k, end = world.offsets[pair], world.offsets[pair + 1]
+                    if end - k > 1:
+                        u = uniform(rng)
+                        while world.cumulative[k] <= u:
+                            k += 1
+                    r, s_next = world.rewards[k], world.next_states[k]
+                    if world.noise[k] > 0.0:
+                        r += world.noise[k] * normal(rng)
+                    there = survey(code, q, s_next * width, world.actions[s_next])
+                    updates[pair] += 1
+                    tau = _rate(method.rate, updates[pair])
+                    # Calculate the target y, then update.
+                    y, table, used = r, 0, 0
+                    ends = world.terminal[s_next]
+                    if code == KERNEL:
+                        omega[pair] = (1.0 - tau) * omega[pair] + tau
+                        omega2[pair] = (1.0 - tau) ** 2 * omega2[pair] + tau * tau
+                        if not ends:
+                            if s_next == s:  # then the target reads this pair too, with the new effective sample size
+                                variance[pair] = process[pair] * omega2[pair] / (omega[pair] * omega[pair])
+                            value, used = kernel_target(method.kernel, q[0], variance, there)
+                            y += world.discount * value
+                        error = y - q[0, pair]
+                        process[pair] = (1.0 - tau) * (process[pair] + tau * error * error)
+                        variance[pair] = process[pair] * omega2[pair] / (omega[pair] * omega[pair])
+                    elif code == DOUBLE:
+                        table = 1 if uniform(rng) < 0.5 else 0
+                        if not ends:
+                            y += world.discount * double_target(q, table, there, rng)
+                    elif code == WEIGHTED:
+                        if not ends:
+                            y += world.discount * weighted_target(q[0], moments[4], there, method.draws, rng)
+                        update_moments(moments, pair, y, tau)
+                    elif code == SELF_CORRECTING:
+                        if not ends:
+                            y += world.discount * corrected_target(
+                                q[0], previous, last_pair, method.beta, method.by_step, there
+                            )
+                        previous[pair], last_pair = q[0, pair], pair
+                    else:
+                        if code == MAXMIN and method.tables > 1:
+                            table = int(uniform(rng) * method.tables)
+                        if not ends:
+                            y += world.discount * there.best
+                    q[table, pair] += tau * (y - q[table, pair])
+                    total += discount * r
+                    discount *= world.discount
+                    steps += 1
+                    if watch.optimum.size:
+                        bias += acting_value(code, q, pair) - watch.optimum[pair]
+                    for w in range(watch.chosen.size):
+                        if watch.chosen[w] // width == s:
+                            row = 6 + 2 * (watch.pairs.size + watch.states.size) + 4 * w
+                            sums[row, episode] += watch.chosen[w] == pair
+                            sums[row + 1, episode] += 1.0
+                            if watch.chosen[w] == pair and used > 0:
+                                sums[row + 2, episode] += used
+                                sums[row + 3, episode] += 1.0
+                    # What was seen in s' still holds there, unless the update was in s' itself.
+                    here = survey(code, q, there.first, there.count) if s_next == s else there
+                    s = s_next
+                record(sums, 0, episode, total)
+                record(sums, 2, episode, float(steps))
+                record(sums, 4, episode, bias / max(steps, 1))
+                for w in range(watch.pairs.size):
+                    record(sums, 6 + 2 * w, episode, acting_value(code, q, watch.pairs[w]))
+                for w in range(watch.states.size):
+                    first, count = watch.states[w] * width, world.actions[watch.states[w]]
+                    record(sums, 6 + 2 * (watch.pairs.size + w), episode, largest(code, q, first, count))
+                if every.size:
+                    every[run, 0, episode] = total
+                    every[run, 1, episode] = steps
+            for pair in range(pairs):
                 value = acting_value(code, q, pair)
                 finals[0, pair] += value
                 finals[1, pair] += value * value

@@ -1,4 +1,4 @@
-"""Facts about the laboratory's commands, through the real entry point."""
+"""Facts about the laboratory's commands, through the real entry point; those that start processes are processes themselves."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from inside import maxmean
+
 ROOT = Path(__file__).parents[2]
 
 CLAIMS = [
@@ -21,20 +23,15 @@ CLAIMS = [
 ]
 
 
-def maxmean(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "maxmean.cli", *arguments],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        env=os.environ | {"COLUMNS": "200"},
-    )
+def process(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "maxmean.cli", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, env=os.environ | {"COLUMNS": "200"})
 
 
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
     out = tmp_path_factory.mktemp("quick") / "out"
-    return out, maxmean("reproduce", "gaussian", "--out", str(out), "--workers", "2")
+    return out, process("reproduce", "gaussian", "--out", str(out), "--workers", "2")
 
 
 def test_reproduce_says_where_it_is_and_ends_with_the_report(
@@ -55,7 +52,7 @@ def test_the_same_command_again_computes_nothing(quick: tuple[Path, subprocess.C
 
 
 def test_quiet_is_silent(quick: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
-    run = maxmean("reproduce", "gaussian", "--out", str(quick[0]), "--quiet")
+    run = process("reproduce", "gaussian", "--out", str(quick[0]), "--quiet")
     assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
 
 

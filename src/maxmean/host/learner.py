@@ -77,13 +77,7 @@ class Learner:
         agent, settings, host = self.choice
         sight = self.world.sight
         outside = Outside(sight.shape, sight.dtype.name, self.world.n_actions)
-        # The learning rate is the run's own: agents that differ in nothing else share their compiled functions.
-        program = Program(
-            outside,
-            Family.of([agent]),
-            replace(settings, learning_rate=Settings.learning_rate),
-            host.network or sight.trunk,
-        )
+        program = Program(outside, Family.of([agent]), _compiled_settings(settings), host.network or sight.trunk)
         self.need = need_of(program)
         refuse_too_much(self.need)
         self.engine: Engine = engine_of(program, self.world.n, host.gradient_steps)
@@ -201,6 +195,19 @@ class Learner:
         self.run = self.run._replace(tally=jax.tree.map(jnp.zeros_like, self.run.tally))
         self.clock.ended, self.clock.returns = 0, 0.0
         return tally
+
+
+def _compiled_settings(settings: Settings) -> Settings:
+    """The settings that compiled functions hold. Agents that differ in others share them: the run or the host has those."""
+    own = (
+        "learning_rate",
+        "target_period",
+        "test_interval",
+        "test_episodes",
+        "bias_episodes",
+        "bias_episodes_per_head",
+    )
+    return replace(settings, **{name: getattr(Settings, name) for name in own})
 
 
 def _rows(message: NDArray[Any]) -> NDArray[np.uint32]:

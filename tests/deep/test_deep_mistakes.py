@@ -24,16 +24,17 @@ from maxmean.deep.watch import play
 
 TINY = deep.Settings(
     warmup=60,
-    replay_capacity=200,
+    replay_capacity=400,
     test_interval=100,
     target_period=50,
-    test_episodes=1,
+    test_episodes=2,
     bias_episodes=1,
     bias_episodes_per_head=1,
     hidden=8,
 )
-OPTIONS = ["--warmup", "60", "--replay-capacity", "200", "--test-interval", "100", "--target-period", "50"]
-OPTIONS += ["--test-episodes", "1", "--hidden", "8"]
+OPTIONS = ["--warmup", "60", "--replay-capacity", "400", "--test-interval", "100", "--target-period", "50"]
+OPTIONS += ["--test-episodes", "2", "--hidden", "8"]
+"""With these, DQN learns by the program of ``test_deep_train.py`` and of ``deep.train``'s example, compiled once."""
 
 
 def scalar(q: NextValues, parameter: jax.Array) -> jax.Array:

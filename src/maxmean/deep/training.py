@@ -97,7 +97,7 @@ def train(
     Examples
     --------
     >>> from maxmean import deep
-    >>> small = deep.Settings(warmup=100, replay_capacity=1000, test_interval=200, test_episodes=2, bias_episodes=2, hidden=16)
+    >>> small = deep.Settings(warmup=100, replay_capacity=400, test_interval=200, test_episodes=2, bias_episodes=2, hidden=8)
     >>> found = deep.train("minatar/breakout", deep.DQN(), steps=400, settings=small)
     >>> found.records[["step", "variant", "seed"]].to_dict("list")
     {'step': [200, 400], 'variant': ['dqn', 'dqn'], 'seed': [0, 0]}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import jax
@@ -244,11 +244,14 @@ def test_an_option_far_below_changes_nothing(kind64: Any, name: str) -> None:
 
 
 def best_by_quadrature(means: Any, variances: Any) -> Any:
-    """P(option is the largest), one adaptive integral an option in that option's own standard errors.
+    """P(option is the largest), one adaptive integral an option in that option's own standard errors."""
+    return _best_by_quadrature(tuple(means), tuple(variances))
 
-    A certain option is a step: it bounds the integral from below, and its own weight needs none. Certain options that tie share.
-    """
-    errors = np.sqrt(variances)
+
+@cache
+def _best_by_quadrature(given_means: tuple[float, ...], variances: tuple[float, ...]) -> Any:
+    """A certain option is a step: it bounds the integral from below, and its own weight needs none. Certain ties share."""
+    means, errors = np.array(given_means), np.sqrt(variances)
 
     def others(i: int, x: float) -> float:
         return math.prod(

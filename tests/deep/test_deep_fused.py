@@ -120,7 +120,7 @@ def test_an_update_with_kernels_is_one_without(
 ) -> None:
     """Three updates, each way: weights, moments, losses; rounding, made larger by Adam's root, stays below 2e-6."""
     update, rng = update_of(agent, **changes), np.random.default_rng(2)
-    start = update.create(jax.random.key(0))
+    start = update.begin(update.network.create(jax.random.key(0)))
     start = start._replace(target=random_weights(update.network, 1))
     batches = [some_batch(rng, update.settings.batch_size, agent.members) for _ in range(3)]
     ends = []

@@ -73,7 +73,7 @@ def step(update: Update, *arguments: Any) -> tuple[Learner, Losses]:
 
 def learner_of(update: Update, seed: int) -> Learner:
     weights, target = random_weights(update.network, seed), random_weights(update.network, seed + 1)
-    moments = jax.eval_shape(update.create, jnp.zeros(2, jnp.uint32)).moments
+    moments = jax.eval_shape(update.begin, weights).moments
     return Learner(weights, target, zeros_like(moments))
 
 

@@ -17,7 +17,7 @@ from ..envs import Environment
 from ..envs.random import below, chance, threefry, word_array
 from . import replay
 from .family import Family
-from .networks import Ensemble, Trunk, fitting_trunk
+from .networks import Ensemble, Trunk, Weights, fitting_trunk
 from .replay import Layout, Transition
 from .settings import Settings
 from .update import Batch, Learner, Update
@@ -114,9 +114,11 @@ class Program:
         rule: Array,
         parameter: Array,
         adaptation_rate: Array,
+        *,
+        weights: Weights | None = None,
     ) -> Run:
-        """A run at its beginning."""
-        words = word_array(derive(key, Purpose.CREATE, 0), jnp.uint32(0), 5)
+        """A run at its beginning, with the first weights of its key unless they are given."""
+        words = _first_words(key)
         state, _ = self.environment.reset(words[:2])
         return Run(
             key=key,
@@ -125,7 +127,7 @@ class Program:
             rule=rule,
             parameter=parameter,
             adaptation_rate=adaptation_rate,
-            learner=self.update.create(jax.random.wrap_key_data(words[2:4], impl="threefry2x32")),
+            learner=self.update.begin(first_weights(self.network, key) if weights is None else weights),
             replay=replay.empty(self.settings.replay_capacity, self.layout),
             state=state,
             member=below(words[4], self.family.members),
@@ -243,6 +245,16 @@ class Program:
             return jnp.uint32(0xFFFFFFFF)
         learns = chance(words, self.family.mask)
         return jnp.sum(learns.astype(jnp.uint32) << jnp.arange(self.family.members, dtype=jnp.uint32))
+
+
+def first_weights(network: Ensemble, key: Array) -> Weights:
+    """The weights with which a run with this key begins."""
+    return network.create(jax.random.wrap_key_data(_first_words(key)[2:4], impl="threefry2x32"))
+
+
+def _first_words(key: Array) -> Array:
+    """Random words for a run's beginning: two for the environment, two for the weights, one for the head that acts."""
+    return word_array(derive(key, Purpose.CREATE, 0), jnp.uint32(0), 5)
 
 
 def derive(key: Array, purpose: int, number: Array | int) -> Array:

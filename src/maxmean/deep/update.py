@@ -77,9 +77,8 @@ class Update:
     def optimizer(self) -> optax.GradientTransformation:
         return adam() if self.settings.optimizer == "adam" else rmsprop()
 
-    def create(self, key: Array) -> Learner:
-        """A learner with random weights; the target network starts as a copy."""
-        weights = self.network.create(key)
+    def begin(self, weights: Weights) -> Learner:
+        """A learner with these weights; the target network starts as a copy."""
         start = jax.vmap(self.optimizer.init) if self.family.whole_networks else self.optimizer.init
         return Learner(weights, jax.tree.map(jnp.copy, weights), start(weights))
 

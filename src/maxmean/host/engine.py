@@ -22,7 +22,8 @@ import numpy as np
 
 from ..deep import replay
 from ..deep.exploration import vote
-from ..deep.program import Program, Purpose, Run, derive
+from ..deep.networks import Weights
+from ..deep.program import Program, Purpose, Run, derive, first_weights
 from ..deep.replay import Layout, Transition
 from ..deep.rollouts import Bias, summary
 from ..envs import EnvError, Environment, Step
@@ -93,6 +94,9 @@ FIELDS = (
 """The leaves of a message in their order, as the host calls them."""
 
 
+_first_weights = jax.jit(first_weights, static_argnums=0, compiler_options=QUICKLY)
+
+
 @dataclass(frozen=True)
 class Engine:
     """The compiled functions of one agent in ``n`` environments of one kind."""
@@ -123,8 +127,16 @@ class Engine:
 
     @cached_property
     def create(self) -> Callable[..., Run]:
-        """A run at its beginning. It is called once, so it had better be compiled quickly than well."""
-        return jax.jit(lambda *own: self.program.create(*own)._replace(state=()), compiler_options=QUICKLY)
+        """A run at its beginning. It is called once, so it had better be compiled quickly than well.
+
+        Most of that is for the weights, which therefore are compiled once for all programs with the same network.
+        """
+
+        def rest(weights: Weights, *own: Any) -> Run:
+            return self.program.create(*own, weights=weights)._replace(state=())
+
+        compiled = jax.jit(rest, compiler_options=QUICKLY)
+        return lambda key, *own: compiled(_first_weights(self.program.network, key), key, *own)
 
     @cached_property
     def act(self) -> Callable[[Run, Any], Array]:

@@ -14,8 +14,6 @@ import pytest
 
 from inside import maxmean
 
-ROOT = Path(__file__).parents[2]
-
 CLAIMS = [
     f"{kind}{k}"
     for kind, count in {"S": 13, "A": 3, "M": 5, "W": 5, "T": 1, "D": 7}.items()

@@ -59,7 +59,8 @@ class Line(Silent):
     def __enter__(self) -> Line:
         if self.live:
             self._show()
-            self.live.start(refresh=True)  # the first steps wait for the compiler
+            self.live.start()
+            self.live.refresh()  # at once: the first steps wait for the compiler
         return self
 
     def __exit__(self, *error: object) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from maxmean.lab.claims import Finding, Measured, Verdict, judge, markdown
+from maxmean.lab.claims import Finding, Judgement, Measured, Verdict, judge, markdown
 from maxmean.lab.engines import Inline
 from maxmean.lab.experiment import Results
 from maxmean.lab.experiments import EXPERIMENTS
@@ -72,6 +72,20 @@ def test_noise_around_zero_is_undecided_and_a_clear_effect_is_not(tmp_path_facto
         assert Finding({"clear": Measured.mean(values + 3)}).judgement == "holds"
         assert Finding({"clear": Measured.mean(values - 3)}).judgement == "fails"
     assert decided <= 12
+
+
+def test_a_verdict_says_what_it_hangs_on() -> None:
+    clear, open_, failing = Measured(1.0, 0.5, 1.5), Measured(0.5, -0.5, 1.5), Measured(-1.0, -1.5, -0.5)
+
+    def why(verdict: Judgement, note: str = "", **measured: Measured) -> str:
+        named = {name if name == "number" else f"margin: {name}": number for name, number in measured.items()}
+        return Verdict("S1", "x", "2", verdict, named, "paper", "gaussian", note).why
+
+    assert why("holds", a=clear, number=failing) == ""
+    assert why("undecided", a=clear, b=open_) == "margin of 0.5 [-0.5, 1.5] for 'b'"
+    assert why("undecided", a=open_, b=open_, c=open_) == "margin of 0.5 [-0.5, 1.5] for 'a', and 2 more"
+    assert why("fails", a=open_, b=failing) == "margin of -1 [-1.5, -0.5] for 'b'"
+    assert why("undecided", "not run yet") == "not run yet"
 
 
 def test_a_verdict_is_plain_data() -> None:

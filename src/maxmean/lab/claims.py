@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from .experiment import Experiment, Results
 
 Judgement = Literal["holds", "fails", "undecided"]
+MARGIN = "margin: "
+"""How the names of the margins begin among what was measured."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,21 @@ class Verdict:
     experiment: str
     note: str = ""
 
+    @property
+    def why(self) -> str:
+        """What keeps the claim from holding: the first margin that is not clearly positive, or why it was not judged."""
+        if not self.measured:
+            return self.note
+        margins = {
+            name.removeprefix(MARGIN): number for name, number in self.measured.items() if name.startswith(MARGIN)
+        }
+        failing = {name: number for name, number in margins.items() if number.high < 0}
+        short = failing or {name: number for name, number in margins.items() if number.low <= 0}
+        if not short:
+            return ""
+        name, number = next(iter(short.items()))
+        return f"margin of {number} for '{name}'" + (f", and {len(short) - 1} more" if len(short) > 1 else "")
+
     def to_dict(self) -> dict[str, Any]:
         return {
             "id": self.id,
@@ -136,7 +153,7 @@ def judge(experiment: Experiment[Any], results: Results[Any] | None) -> list[Ver
     verdicts = []
     for claim in experiment.claims:
         found = claim.judge(results)
-        measured = {**found.numbers, **{f"margin: {name}": margin for name, margin in found.margins.items()}}
+        measured = {**found.numbers, **{f"{MARGIN}{name}": margin for name, margin in found.margins.items()}}
         verdicts.append(
             Verdict(
                 claim.id,

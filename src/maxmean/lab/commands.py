@@ -170,7 +170,7 @@ def claims(
         bool, typer.Option("--markdown", metavar="", help="Print Markdown with every number.")
     ] = False,
 ) -> None:
-    """Check the paper's claims against stored results: holds, fails or undecided; the numbers with --markdown or --json."""
+    """Check the paper's claims against stored results: holds, fails or undecided, and why; numbers with --markdown or --json."""
     from ..mev.data import DataError
     from .claims import markdown
     from .run import verdicts
@@ -220,7 +220,7 @@ def _print_verdicts(store: Store, prefer: tuple[str, int] | None = None) -> None
         if v.scale == "none":
             continue  # never run here
         statement = Text(v.statement)
-        if not v.measured:
-            statement.append(f"\n{v.note}", "dim")
+        if v.why:
+            statement.append(f"\n{v.why}", "dim")
         table.add_row(v.id, Text(v.verdict, colours[v.verdict]), statement, v.scale, v.experiment)
     Console(highlight=False).print(table)

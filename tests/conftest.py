@@ -31,8 +31,15 @@ TABULAR = ("src/maxmean/tabular/", "tests/tabular/")
 
 
 ORDER: tuple[str | tuple[str, ...], ...] = (
-    *(TABULAR, "tests/deep/", "tests/host/", "tests/mev/test_estimators.py"),
-    *("tests/lab/", "tests/test_readme.py", "tests/examples/", "tests/envs/", "tests/test_"),
+    TABULAR,
+    "tests/deep/",
+    "tests/host/",
+    "tests/mev/test_estimators.py",
+    "tests/lab/",
+    "tests/test_readme.py",
+    "tests/examples/",
+    "tests/envs/",
+    "tests/test_",
 )
 """What comes first. The files that take longest do, so that no worker begins one when the other has nothing left to do."""
 

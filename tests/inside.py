@@ -7,6 +7,7 @@ import sys
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,14 +23,21 @@ class Answer:
     stderr: str
 
 
-def maxmean(*arguments: str, cwd: Path | None = None) -> Answer:
-    """``maxmean`` with these arguments, on a wide terminal."""
-    out, err = io.StringIO(), io.StringIO()
+def maxmean(*arguments: object, cwd: Path | None = None, stdin: bytes | None = None, columns: int = 200) -> Answer:
+    """``maxmean`` with these arguments, for a terminal of so many columns."""
+    out, err = _stream(), _stream()
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
-        patch.setenv("COLUMNS", "200")
-        patch.setattr(sys, "argv", ["maxmean", *arguments])
+        patch.setenv("COLUMNS", str(columns))
+        patch.setattr(sys, "argv", ["maxmean", *map(str, arguments)])
+        if stdin is not None:
+            patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
         if cwd is not None:
             patch.chdir(cwd)
         with pytest.raises(SystemExit) as end:
             cli.main()
-    return Answer(end.value.code or 0, out.getvalue(), err.getvalue())
+    return Answer(end.value.code or 0, *(stream.buffer.getvalue().decode() for stream in (out, err)))
+
+
+def _stream() -> Any:
+    """Text that goes on as bytes, as standard output is."""
+    return io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="", write_through=True)

@@ -24,7 +24,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import maxmean as mm
-from maxmean import cli, mev
+from inside import maxmean
+from maxmean import mev
 
 RNG = np.random.default_rng(20)
 DATA = {name: RNG.normal(mu, 2, 12).round(3) for name, mu in (("red", 1.0), ("green", 1.5), ("blue", -1.0))}
@@ -57,18 +58,12 @@ Write = Callable[..., str]
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+def run() -> Run:
     """``run("estimate", ...)`` is the command with these arguments, in this process."""
-    monkeypatch.setenv("COLUMNS", "100")
 
     def command(*arguments: object, stdin: bytes | None = None) -> Answer:
-        monkeypatch.setattr(sys, "argv", ["maxmean", *map(str, arguments)])
-        if stdin is not None:
-            monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as end:
-            cli.main()
-        return Answer(end.value.code or 0, *capsys.readouterr())
+        found = maxmean(*arguments, stdin=stdin, columns=100)
+        return Answer(found.returncode, found.stdout, found.stderr)
 
     return command
 

@@ -11,6 +11,7 @@ import jax
 import numpy as np
 import pytest
 
+from inside import maxmean
 from maxmean import envs
 
 
@@ -98,11 +99,7 @@ def test_on_the_command_line_it_is_one_sentence_and_status_2(error: str, status:
 
 
 def test_the_command_line_lists_the_environments_and_their_names_stay_out_of_the_experiments() -> None:
-    def maxmean(*arguments: str) -> str:
-        command = [sys.executable, "-m", "maxmean.cli", *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
-
-    listed, experiments = maxmean("list"), maxmean("list", "--names")
+    listed, experiments = maxmean("list").stdout, maxmean("list", "--names").stdout
     assert all(name in listed for name in envs.list())
     assert not any(name in experiments for name in envs.list())
 

@@ -19,9 +19,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from rich.console import Console
-from typer.testing import CliRunner
 
-from maxmean.cli import app
+from inside import maxmean
 from maxmean.lab.change import change
 from maxmean.lab.claims import judge
 from maxmean.lab.engines import Task, make_engine
@@ -291,13 +290,12 @@ def test_near_zero_is_a_margin() -> None:
 def test_claims_say_why_they_are_not_judged(tmp_path: Path) -> None:
     shutil.copytree(SHIPPED / "minatar", tmp_path / "minatar")
     shutil.copy(SHIPPED / "maxmean-results.json", tmp_path)
-    command = ["claims", "--out", str(tmp_path)]
-    whole = CliRunner().invoke(app, command, env={"COLUMNS": "200"}).output
+    whole = maxmean("claims", "--out", tmp_path).stdout
     assert whole.count("Breakout was not run with 10^-4.5 and a learning rate below it.") == 1
     assert "damaged" not in whole
     with next((tmp_path / "minatar").glob("*.parquet")).open("ab") as file:
         file.write(b"x")
-    assert CliRunner().invoke(app, command, env={"COLUMNS": "200"}).output.count("missing or damaged: 1;") == 7
+    assert maxmean("claims", "--out", tmp_path).stdout.count("missing or damaged: 1;") == 7
 
 
 def test_the_shipped_study_is_complete_and_of_the_present_settings() -> None:

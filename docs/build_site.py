@@ -15,6 +15,7 @@ import pandas as pd
 
 from maxmean.lab.aggregate import band
 from maxmean.lab.experiments import EXPERIMENTS
+from maxmean.lab.experiments.minatar.claims import MIDDLE_RATE
 from maxmean.lab.figures import canvas, caption, inline_svg, line
 from maxmean.lab.run import SHIPPED, load_best
 from maxmean.lab.store import Store
@@ -43,11 +44,11 @@ def formula(latex: str, *, block: bool) -> str:
 
 @cache
 def study() -> pd.DataFrame:
-    """The shipped MinAtar study."""
+    """The shipped MinAtar study with the learning rate of the paper's curves."""
     results = load_best(Store(SHIPPED, create=False), EXPERIMENTS["minatar"])
     if results is None:
         raise RuntimeError("the MinAtar study does not ship with this package")
-    return results.table
+    return results.table[results.table["learning_rate"] == MIDDLE_RATE]
 
 
 @cache

@@ -11,7 +11,7 @@ import numpy as np
 from maxmean.lab.claims import Measured, markdown
 from maxmean.lab.experiment import Results
 from maxmean.lab.experiments import EXPERIMENTS
-from maxmean.lab.experiments.minatar.claims import ALPHAS, UNBIASED, VARIANTS, Ends
+from maxmean.lab.experiments.minatar.claims import ADAPTIVE, ALPHAS, UNBIASED, VARIANTS, Ends, power
 from maxmean.lab.run import SHIPPED, load_best, verdicts
 from maxmean.lab.store import Store
 
@@ -32,7 +32,12 @@ def pages() -> dict[str, str]:
     ends = Ends(study)
     tables = {
         "reproduction.md": {"claims": markdown(verdicts(store))},
-        "bias.md": {"alpha": alpha_table(ends), "returns": return_table(ends), "biases": bias_table(study, ends)},
+        "bias.md": {
+            "alpha": alpha_table(ends),
+            "returns": return_table(ends),
+            "biases": bias_table(study, ends),
+            "rates": rate_table(ends),
+        },
     }
     return {page: _between((HERE / page).read_text(), parts) for page, parts in tables.items()}
 
@@ -71,6 +76,28 @@ def bias_table(study: Results[Any], ends: Ends) -> str:
     return _table(["bias", *map(_title, ends.games), "near zero"], rows)
 
 
+def rate_table(ends: Ends) -> str:
+    """Return and bias by learning rate of the agents that were run with several, and the alpha that Ada-TE ended with."""
+    rates = sorted({rate for game in ends.games for rate in ends.rates(game)})
+    rows = []
+    for game in ends.games:
+        run = {rate: ends.variants(game, rate) for rate in ends.rates(game)}
+        several = [name for name in VARIANTS if sum(name in names for names in run.values()) > 1]
+        adaptive = [name for name in several if name == ADAPTIVE]
+        for title, column, names in (
+            ("return", "test_return", several),
+            ("bias", "bias", several),
+            ("alpha", "alpha", adaptive),
+        ):
+            for name in names:
+                cells = [
+                    _number(ends(column, game, name, rate), column) if name in run.get(rate, ()) else ""
+                    for rate in rates
+                ]
+                rows.append([f"{_title(game)}, {title} of `{name}`", *cells])
+    return _table(["learning rate", *map(power, rates)], rows)
+
+
 def often_near_zero(study: Results[Any], rate: float) -> dict[str, float]:
     """By agent, the share of the tenths of its runs in which the bias is small beside the mean value."""
     table = study.table[study.table["learning_rate"] == rate]
@@ -83,7 +110,7 @@ def often_near_zero(study: Results[Any], rate: float) -> dict[str, float]:
 def _number(runs: np.ndarray, column: str) -> str:
     """The mean of the runs with half of its interval."""
     found = Measured.mean(runs)
-    digits = {"bias": 2, "value": 1, "share": 2}.get(column, 0 if found.value >= 100 else 1)
+    digits = {"bias": 2, "value": 1, "share": 2, "alpha": 2}.get(column, 0 if found.value >= 100 else 1)
     return f"{found.value:.{digits}f} ± {found.high - found.value:.{digits}f}"
 
 

@@ -22,15 +22,15 @@ from rich.console import Console
 
 from inside import maxmean
 from maxmean.lab.change import change
-from maxmean.lab.claims import judge
+from maxmean.lab.claims import MARGIN, judge
 from maxmean.lab.engines import Task, make_engine
-from maxmean.lab.experiment import Results
+from maxmean.lab.experiment import Results, plain
 from maxmean.lab.experiments import EXPERIMENTS
 from maxmean.lab.experiments.minatar.claims import near_zero
 from maxmean.lab.experiments.minatar.study import HEADS, MAXMIN, SINGLE, Settings, make_agent
 from maxmean.lab.progress import make_reporter
 from maxmean.lab.run import SHIPPED, Job, load, reproduce
-from maxmean.lab.store import Store
+from maxmean.lab.store import Plan, Store
 from maxmean.mev.data import DataError
 
 MINATAR = EXPERIMENTS["minatar"]
@@ -68,7 +68,23 @@ def test_what_is_chosen_beside_a_shard_does_not_change_it() -> None:
         assert {shard.key for shard in MINATAR.shards(replace(study, games=(game,)), 0)} <= whole
     assert not whole & {shard.key for shard in MINATAR.shards(replace(study, steps=2_000_000), 0)}
     assert not whole & {shard.key for shard in MINATAR.shards(replace(study, seeds=6), 0)}
-    assert not whole & {shard.key for shard in MINATAR.shards(replace(study, learning_rates=(1e-5,)), 0)}
+    assert not whole & {shard.key for shard in MINATAR.shards(replace(study, learning_rates=(1e-3,), besides=()), 0)}
+
+
+def test_further_groups_belong_to_the_games_that_are_chosen() -> None:
+    settings = replace(
+        MINATAR.settings("quick"), together=True, besides=("freeway@1e-5 dqn bdqn", "breakout@1e-4 ddqn")
+    )
+    by_game = {
+        games: [
+            (part["game"], part["learning_rate"], part["agents"])
+            for part in MINATAR.parts(replace(settings, games=games))
+        ]
+        for games in (("breakout",), ("breakout", "freeway"))
+    }
+    grid = [("breakout", 1e-3, ["dqn"]), ("breakout", 1e-3, ["te-bdqn:0.1", "ke-bdqn"])]
+    assert by_game["breakout",] == [*grid, ("breakout", 1e-4, ["ddqn"])]
+    assert by_game["breakout", "freeway"][-2:] == [("freeway", 1e-5, ["dqn", "bdqn"]), ("breakout", 1e-4, ["ddqn"])]
 
 
 def test_a_shard_is_a_tidy_table_and_becomes_figures(tmp_path: Path) -> None:
@@ -254,6 +270,38 @@ def test_learning_is_impractically_slow_below_half_of_the_return() -> None:
     assert verdict(agreeing(slow=0.55), "D7") == "fails"
 
 
+def with_some_at_the_smallest_rate(study: Results[Any], names: list[str]) -> Results[Any]:
+    """The study with these variants alone at the smallest learning rate, on Breakout."""
+    table = study.table
+    some = (table["game"] == "breakout") & table["variant"].isin(names)
+    return replace(study, table=table[(table["learning_rate"] != SLOW) | some])
+
+
+def test_other_learning_rates_are_judged_by_the_variants_that_have_them() -> None:
+    """And the notes say how many those are."""
+    found = {each.id: each for each in judge(MINATAR, with_some_at_the_smallest_rate(agreeing(), ["dqn", "ke-bdqn"]))}
+    assert {each.verdict for each in found.values()} == {"holds"}
+    half = "less than half of the return at 10^-4.5"
+    assert [name for name in found["D7"].measured if name.startswith(MARGIN)] == [
+        f"{MARGIN}dqn: {half}",
+        f"{MARGIN}ke-bdqn: {half}",
+    ]
+    assert found["D7"].note == "With 10^-5, 2 of 15 variants were run on breakout."
+    assert found["D7"].note in found["D5"].note
+    assert "Fewer than three learning rates on breakout, space_invaders" in found["D5"].note
+    none = with_some_at_the_smallest_rate(agreeing(), [])
+    assert verdict(none, "D7") == "undecided"
+
+
+def test_an_agent_that_fails_with_one_learning_rate_is_not_robust() -> None:
+    study = with_some_at_the_smallest_rate(agreeing(), ["dqn", "ke-bdqn"])
+    low = (study.table["learning_rate"] == SLOW) & (study.table["variant"] == "ke-bdqn")
+    table = study.table.assign(test_return=study.table["test_return"].where(~low, 1.0))
+    (d5,) = [each for each in judge(MINATAR, replace(study, table=table)) if each.id == "D5"]
+    assert d5.verdict == "fails"
+    assert "breakout with 10^-5: ke-bdqn keeps 70% of the best return (dqn)" in d5.why
+
+
 def test_a_study_without_some_agents_leaves_claims_undecided_and_says_so() -> None:
     """As the quick scale does, which has three of the fifteen."""
     few = results()
@@ -290,10 +338,12 @@ def test_near_zero_is_a_margin() -> None:
 def test_claims_say_why_they_are_not_judged(tmp_path: Path) -> None:
     shutil.copytree(SHIPPED / "minatar", tmp_path / "minatar")
     shutil.copy(SHIPPED / "maxmean-results.json", tmp_path)
+    usual = replace(MINATAR.settings("study"), besides=())
+    Store(tmp_path).write_plan("minatar", "study", Plan(plain(usual), MINATAR.shards(usual, 0)))
     whole = maxmean("claims", "--out", tmp_path).stdout
     assert whole.count("Breakout was not run with 10^-4.5 and a learning rate below it.") == 1
     assert "damaged" not in whole
-    with next((tmp_path / "minatar").glob("*.parquet")).open("ab") as file:
+    with (tmp_path / "minatar" / f"{MINATAR.shards(usual, 0)[0].key}.parquet").open("ab") as file:
         file.write(b"x")
     assert maxmean("claims", "--out", tmp_path).stdout.count("missing or damaged: 1;") == 7
 
@@ -303,7 +353,8 @@ def test_the_shipped_study_is_complete_and_of_the_present_settings() -> None:
     assert found is not None
     assert found.missing == 0
     assert found.settings == MINATAR.settings("study")
-    assert len(found.table) == len(found.settings.games) * 15 * 5 * 100
+    # 15 agents on 5 games, 8 and 4 with other learning rates; 5 seeds, 100 tests
+    assert len(found.table) == (15 * 5 + 8 + 4) * 5 * 100
     assert (found.table["diverged"] == -1).all()
     assert all(figure.axes for figure in MINATAR.figures(found).values())
 
@@ -323,9 +374,13 @@ def test_settings_are_changed_by_name() -> None:
         "games=": "at least one game",
         "games=freeway,freeway": "games has an entry twice",
         "learning_rates=1e-3,1e-3": "learning_rates has an entry twice",
-        "learning_rates=-1": "learning_rates must be positive numbers, not -1.0",
-        "learning_rates=nan": "learning_rates must be positive numbers, not nan",
+        "learning_rates=-1": "learning rates must be positive numbers, not -1.0",
+        "learning_rates=nan": "learning rates must be positive numbers, not nan",
         "learning_rates=fast": "is no list of numbers",
+        "besides=breakout dqn": "GAME@LEARNING_RATE AGENT AGENT ..., not 'breakout dqn'",
+        "besides=breakout@1e-5": "GAME@LEARNING_RATE AGENT AGENT ..., not 'breakout@1e-5'",
+        "besides=pong@1e-5 dqn": "unknown game 'pong'",
+        "besides=breakout@0 dqn": "learning rates must be positive numbers, not 0.0",
         "seeds=1001": "seeds must be at most 1000",
     }.items():
         with pytest.raises(DataError, match=sentence):
@@ -341,7 +396,9 @@ def test_blanks_between_names_are_nothing() -> None:
     [
         ("single=foo", "unknown agent 'foo'"),
         ("heads=te-bdqn:0.7", "0.7"),
-        ("single=dqn,dqn", "an agent is there twice: dqn, dqn"),
+        ("single=dqn,dqn", "breakout with learning rate 0.001 has the agent dqn twice"),
+        ("besides=breakout@1e-3 te-bdqn:0.10", "breakout with learning rate 0.001 has the agent te-bdqn:0.10 twice"),
+        ("besides=breakout@1e-5 foo", "unknown agent 'foo'"),
     ],
 )
 def test_agents_that_cannot_train_are_refused_before_anything_is_run(text: str, sentence: str) -> None:
@@ -370,6 +427,18 @@ def test_figures_show_the_rate_that_is_judged_and_agents_that_are_not_the_papers
     lines = {line.get_label(): line for ax in axes for line in ax.lines}
     assert {*two["variant"]} <= {*lines}
     np.testing.assert_allclose(np.asarray(lines["te-bdqn(0.05)"].get_ydata(), float), 1000 * 10**-4.5)
+
+
+def test_figures_show_every_learning_rate_of_the_variants_that_have_them() -> None:
+    study = with_some_at_the_smallest_rate(agreeing(), ["dqn", "ke-bdqn"])
+    study = replace(study, table=study.table.assign(**{f"bias_fifth_{i}": 1.0 for i in range(5)}))
+    figures = MINATAR.figures(study)
+    assert set(figures) == {"breakout", "breakout-rates", "space_invaders", "fifths"}
+    finals = [line for ax in figures["breakout"].axes[:3] for line in ax.lines if line.get_marker() == "o"]
+    rates = sorted(tuple(np.asarray(line.get_xdata(), float)) for line in finals)
+    assert rates == [(SLOW, 10**-4.5)] * 2 + [(10**-4.5,)] * 13
+    shown = {line.get_label() for ax in figures["breakout-rates"].axes for line in ax.lines}
+    assert {name for name in shown if not str(name).startswith("_")} == {"dqn", "ke-bdqn"}
 
 
 @pytest.mark.slow

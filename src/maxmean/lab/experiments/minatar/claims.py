@@ -32,6 +32,8 @@ UNBIASED = 0.1
 """A bias counts as near zero when it is below this share of the mean predicted value."""
 COMPARABLE = 0.15
 """Returns count as comparable when they differ by less than this share of the game's best."""
+ROBUST = 1 - 2 * COMPARABLE
+"""An agent counts as robust when it keeps this share of the best return everywhere."""
 
 
 class NotRunError(Exception):
@@ -57,9 +59,13 @@ class Ends:
     def games(self) -> Sequence[str]:
         return [str(game) for game in self.settings.games]
 
-    def variants(self, game: str) -> list[str]:
-        at = self.means.xs((game, self.rate), level=("game", "learning_rate"))
+    def variants(self, game: str, rate: float | None = None) -> list[str]:
+        at = self.means.xs((game, self.rate if rate is None else rate), level=("game", "learning_rate"))
         return list(dict.fromkeys(at.index.get_level_values("variant")))
+
+    def rates(self, game: str) -> list[float]:
+        """The learning rates that some variant was run with on this game, the smallest first."""
+        return sorted(self.means.xs(game, level="game").index.unique("learning_rate"))
 
     @property
     def rate(self) -> float:
@@ -177,18 +183,29 @@ def _d5(ends: Ends) -> Finding:
     }
     gap = Measured.difference(heads, maxmin)
     margins[f"heads at most {COMPARABLE} below MaxMin"] = _moved(gap, COMPARABLE)
-    for name in ("ke-bdqn", ADAPTIVE):
-        for game in ends.games:
-            values = {other: ends("test_return", game, other) for other in ends.variants(game)}
-            best = max(values, key=lambda other: values[other].mean())
-            floor = (1 - 2 * COMPARABLE) * values[best]
-            margins[f"{game}: {name} keeps {1 - 2 * COMPARABLE:.0%} of the best return ({best})"] = Measured.difference(
-                values[name], floor
-            )
+    for game in ends.games:
+        for rate in ends.rates(game):
+            margins |= _robust(ends, game, rate)
     note = f"Measured on {_listed(ends.games)}."
-    if len(ends.settings.learning_rates) < 3:
-        note += " Fewer than three learning rates: robustness across learning rates is not measured."
+    if few := [game for game in ends.games if len(ends.rates(game)) < 3]:
+        note += f" Fewer than three learning rates on {_listed(few)}: robustness across them is not measured there."
+    for game in ends.games:
+        note += _fewer(ends, game, ends.rates(game))
     return Finding(margins, numbers, note)
+
+
+def _robust(ends: Ends, game: str, rate: float) -> dict[str, Measured]:
+    """How far the two agents that are said to be robust are from failing here."""
+    values = {name: ends("test_return", game, name, rate) for name in ends.variants(game, rate)}
+    best = max(values, key=lambda name: values[name].mean())
+    where = game if rate == ends.rate else f"{game} with {power(rate)}"
+    return {
+        f"{where}: {name} keeps {ROBUST:.0%} of the best return ({best})": Measured.difference(
+            values[name], ROBUST * values[best]
+        )
+        for name in ("ke-bdqn", ADAPTIVE)
+        if name in values
+    }
 
 
 @_from_what_was_run
@@ -211,16 +228,40 @@ def _d6(ends: Ends) -> Finding:
 
 @_from_what_was_run
 def _d7(ends: Ends) -> Finding:
-    game, slow = "breakout", min(ends.settings.learning_rates)
-    if game not in ends.games or slow >= ends.rate or not math.isclose(ends.rate, MIDDLE_RATE):
+    game = "breakout"
+    slow = min(ends.rates(game)) if game in ends.games else math.inf
+    names = [name for name in ends.variants(game) if name in ends.variants(game, slow)] if slow < ends.rate else []
+    if not names or not math.isclose(ends.rate, MIDDLE_RATE):
         raise NotRunError("Breakout was not run with 10^-4.5 and a learning rate below it.")
-    margins = {
-        f"{name}: less than half of the return at 10^-4.5": Measured.difference(
-            0.5 * ends("test_return", game, name), ends("test_return", game, name, slow)
+    margins, numbers = {}, {}
+    for name in names:
+        usual, slowly = (ends("test_return", game, name, rate) for rate in (ends.rate, slow))
+        margins[f"{name}: less than half of the return at 10^-4.5"] = Measured.difference(0.5 * usual, slowly)
+        numbers[f"{name}: return at {power(slow)} as a share of the mean at 10^-4.5"] = Measured.mean(
+            slowly / usual.mean()
         )
-        for name in ends.variants(game)
-    }
-    return Finding(margins)
+        for rate in (slow, ends.rate):
+            numbers[f"{name}: bias at {power(rate)}"] = Measured.mean(ends("bias", game, name, rate))
+    return Finding(margins, numbers, _fewer(ends, game, [slow]).strip())
+
+
+def _fewer(ends: Ends, game: str, rates: Iterable[float]) -> str:
+    """With which learning rates only some of a game's variants were run, in words."""
+    run = {rate: len(ends.variants(game, rate)) for rate in rates}
+    return "".join(
+        f" With {power(rate)}, {count} of {len(ends.variants(game))} variants were run on {game}."
+        for rate, count in run.items()
+        if count < len(ends.variants(game))
+    )
+
+
+def power(rate: float) -> str:
+    """A learning rate as a power of ten.
+
+    >>> power(1e-5), power(MIDDLE_RATE)
+    ('10^-5', '10^-4.5')
+    """
+    return f"10^{math.log10(rate):.3g}"
 
 
 def _moved(number: Measured, by: float) -> Measured:

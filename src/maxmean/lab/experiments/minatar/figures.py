@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,7 +40,7 @@ def game_figure(results: Results[Settings], game: str) -> Figure:
             continue
         for k, label in enumerate(labels):
             own = table[table["variant"] == label]
-            _final_return(axes[0, column], own, label, k, rates, rng)
+            _final_return(axes[0, column], own, label, k if len(rates) == 1 else None, rng)
             now = own[own["learning_rate"] == middle]
             _over_time(axes[1, column], now, "test_return", label, rng)
             _over_time(axes[2, column], now, "bias", label, rng)
@@ -61,7 +60,33 @@ def game_figure(results: Results[Settings], game: str) -> Figure:
             caption(axes[3, column], "alpha", "step")
         else:
             axes[3, column].set_axis_off()
-    figure.suptitle(f"{game}: IQM of {results.settings.seeds} seeds, 95% bootstrap bands", fontsize=10)
+    figure.suptitle(f"{game}: {_seeds(results)}", fontsize=10)
+    return figure
+
+
+def rates_figure(results: Results[Settings], game: str) -> Figure:
+    """The paper's figure of a game with the other learning rates: return and bias over time with each."""
+    table = results.table[results.table["game"] == game]
+    rates = sorted(table["learning_rate"].unique())
+    rates.remove(middle_rate(rates))
+    figure, axes = canvas(2 * len(rates), 3, width=11, height=2.4, sharey="row")
+    rng = np.random.default_rng(0)
+    for row, rate in enumerate(rates):
+        now = table[table["learning_rate"] == rate]
+        for (returns, biases), labels in zip(axes[2 * row : 2 * row + 2].T, _columns(now), strict=True):
+            if not labels:
+                returns.set_axis_off()
+                biases.set_axis_off()
+                continue
+            for label in labels:
+                own = now[now["variant"] == label]
+                _over_time(returns, own, "test_return", label, rng)
+                _over_time(biases, own, "bias", label, rng)
+            biases.axhline(0, color="#8a8f98", lw=0.8)
+            caption(returns, f"test return, learning rate {rate:.2g}", "step")
+            caption(biases, "bias of Q", "step")
+            returns.legend(frameon=False, fontsize=7)
+    figure.suptitle(f"{game}: {_seeds(results)}", fontsize=10)
     return figure
 
 
@@ -96,21 +121,20 @@ def _columns(table: pd.DataFrame) -> list[list[str]]:
     return columns
 
 
-def _final_return(
-    ax: Axes, own: pd.DataFrame, label: str, position: int, rates: Sequence[float], rng: np.random.Generator
-) -> None:
-    """The mean of the last ten tests: over the learning rates, or one mark with its interval if there is but one."""
-    finals = [
-        band([_curves(own[own["learning_rate"] == rate], "test_return")[1][:, -10:].mean(axis=1)], rng)
-        for rate in rates
-    ]
-    value, low, high = (np.array(part, dtype=float) for part in zip(*finals, strict=True))
-    if len(rates) > 1:
-        line(ax, rates, value, label, position, low=low, high=high, marker="o")
-    else:
-        ax.errorbar(
-            [position], value, [value - low, high - value], color=colour_of(label, position), marker="o", capsize=3
-        )
+def _seeds(results: Results[Settings]) -> str:
+    return f"IQM of {results.settings.seeds} seeds, 95% bootstrap bands"
+
+
+def _final_return(ax: Axes, own: pd.DataFrame, label: str, position: int | None, rng: np.random.Generator) -> None:
+    """The mean of the last ten tests with its interval: over the learning rates, or at a position of its own."""
+    finals = {
+        rate: band([_curves(at, "test_return")[1][:, -10:].mean(axis=1)], rng)
+        for rate, at in own.groupby("learning_rate")
+    }
+    value, low, high = (np.array(part, dtype=float) for part in zip(*finals.values(), strict=True))
+    x = [*finals] if position is None else [position]
+    colour = colour_of(label, position or 0)
+    ax.errorbar(x, value, [value - low, high - value], color=colour, marker="o", capsize=3, lw=1.5, ms=4)
 
 
 def _over_time(ax: Axes, own: pd.DataFrame, column: str, label: str, rng: np.random.Generator) -> None:

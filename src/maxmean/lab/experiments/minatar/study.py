@@ -14,7 +14,7 @@ from ....mev.data import DataError
 from ....names import unknown
 from ...experiment import Experiment, Results, Shard
 from .claims import CLAIMS, MIDDLE_RATE
-from .figures import fifths_figure, game_figure
+from .figures import fifths_figure, game_figure, rates_figure
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 GAMES = ("asterix", "breakout", "freeway", "seaquest", "space_invaders")
 SEEDS_APART = 1000
 """So far apart are the runs' seeds of two seeds of the study."""
-STUDIED = ("asterix", "breakout", "seaquest", "space_invaders")
-"""The games whose results come with the package."""
 SINGLE = ("dqn", "ddqn", "scdqn:2", "scdqn:3", "scdqn:4")
 MAXMIN = ("maxmin-dqn:2", "maxmin-dqn:3")
 HEADS = (
@@ -41,6 +39,38 @@ HEADS = (
     "ada-te-bdqn:1e-4",
     "ada-te-bdqn:1e-5",
 )
+OTHER_RATES = (
+    f"breakout@1e-5 {' '.join(SINGLE)}",
+    "breakout@1e-5 bdqn ke-bdqn ada-te-bdqn:1e-4",
+    "breakout@1e-4 dqn",
+    "breakout@1e-4 bdqn ke-bdqn ada-te-bdqn:1e-4",
+)
+"""What the study has of the paper's two other learning rates: one game, and the agents that answer most."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Agents that train in one program on a GPU, with one learning rate on one game."""
+
+    game: str
+    learning_rate: float
+    agents: tuple[str, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> Group:
+        """A group from its text.
+
+        >>> Group.parse("breakout@1e-5 dqn bdqn")
+        Group(game='breakout', learning_rate=1e-05, agents=('dqn', 'bdqn'))
+        """
+        where, *agents = text.split() or [""]
+        game, _, rate = where.partition("@")
+        try:
+            if not agents:
+                raise ValueError
+            return cls(game, float(rate), tuple(agents))
+        except ValueError:
+            raise DataError(f"a group is written as GAME@LEARNING_RATE AGENT AGENT ..., not {text!r}") from None
 
 
 @dataclass(frozen=True)
@@ -52,6 +82,8 @@ class Settings:
     maxmin: tuple[str, ...] = MAXMIN
     heads: tuple[str, ...] = HEADS
     """The agents, in three groups: each group trains in one program on a GPU."""
+    besides: tuple[str, ...] = ()
+    """Further groups on some of the games, each as ``GAME@LEARNING_RATE AGENT AGENT ...``."""
     steps: int = 5_000_000
     seeds: int = 10
     learning_rates: tuple[float, ...] = (1e-5, MIDDLE_RATE, 1e-4)
@@ -62,7 +94,8 @@ class Settings:
     """Whether a shard holds all runs of a group, for a GPU; else each run is a shard, for cores."""
 
     def __post_init__(self) -> None:
-        for game in self.games:
+        further = [Group.parse(text) for text in self.besides]
+        for game in (*self.games, *(group.game for group in further)):
             if game not in GAMES:
                 raise DataError(unknown("unknown game", game, GAMES))
         if not self.games or not self.learning_rates or not (*self.single, *self.maxmin, *self.heads):
@@ -70,14 +103,27 @@ class Settings:
         for name, rows in (("games", self.games), ("learning_rates", self.learning_rates)):
             if len(set(rows)) < len(rows):
                 raise DataError(f"{name} has an entry twice: {', '.join(map(str, rows))}")
-        for rate in self.learning_rates:
+        for rate in (*self.learning_rates, *(group.learning_rate for group in further)):
             if not 0.0 < rate < math.inf:
-                raise DataError(f"learning_rates must be positive numbers, not {rate}")
+                raise DataError(f"learning rates must be positive numbers, not {rate}")
         if self.seeds > SEEDS_APART:
             raise DataError(f"seeds must be at most {SEEDS_APART}, not {self.seeds}")
         for name in ("steps", "seeds", "warmup", "test_interval", "checkpoint_interval"):
             if getattr(self, name) < 1:
                 raise DataError(f"{name} must be at least 1, not {getattr(self, name)}")
+
+    @property
+    def groups(self) -> list[Group]:
+        """Every group on every game with every learning rate, and the further ones on these games."""
+        grid = [
+            Group(game, rate, agents)
+            for game in self.games
+            for rate in self.learning_rates
+            for agents in (self.single, self.maxmin, self.heads)
+            if agents
+        ]
+        further = [Group.parse(text) for text in self.besides]
+        return grid + [group for group in further if group.game in self.games]
 
 
 class MinAtar(Experiment[Settings]):
@@ -90,14 +136,14 @@ class MinAtar(Experiment[Settings]):
     packages = ("jax", "jaxlib", "optax")
     claims = CLAIMS
     scales = ("quick", "study", "paper")
-    selectors = ("games", "single", "maxmin", "heads", "seeds", "learning_rates")
+    selectors = ("games", "single", "maxmin", "heads", "besides", "seeds", "learning_rates")
     only_by_name = True
 
     def settings(self, scale: str) -> Settings:
         if scale == "paper":
             return Settings()
         if scale == "study":
-            return Settings(games=STUDIED, steps=1_000_000, seeds=5, learning_rates=(MIDDLE_RATE,))
+            return Settings(steps=1_000_000, seeds=5, learning_rates=(MIDDLE_RATE,), besides=OTHER_RATES)
         # Far too short to learn anything: it shows that everything runs, not what it leads to.
         return Settings(
             games=("breakout",),
@@ -113,31 +159,32 @@ class MinAtar(Experiment[Settings]):
         )
 
     def parts(self, settings: Settings) -> Sequence[Mapping[str, Any]]:
-        groups = [names for names in (settings.single, settings.maxmin, settings.heads) if names]
         parts: list[dict[str, Any]] = []
-        for game in settings.games:
-            for rate in settings.learning_rates:
-                for names in groups:
-                    if settings.together:
-                        seeds = list(range(settings.seeds))
-                        parts.append({"game": game, "learning_rate": rate, "agents": list(names), "seeds": seeds})
-                    else:
-                        parts += [
-                            {"game": game, "learning_rate": rate, "agents": [name], "seeds": [seed]}
-                            for name in names
-                            for seed in range(settings.seeds)
-                        ]
+        for group in settings.groups:
+            about = {"game": group.game, "learning_rate": group.learning_rate}
+            if settings.together:
+                parts.append({**about, "agents": list(group.agents), "seeds": list(range(settings.seeds))})
+            else:
+                parts += [
+                    {**about, "agents": [name], "seeds": [seed]}
+                    for name in group.agents
+                    for seed in range(settings.seeds)
+                ]
         return parts
 
     def check(self, settings: Settings) -> None:
-        names = (*settings.single, *settings.maxmin, *settings.heads)
-        try:
-            agents = [make_agent(name) for name in names]
-        except ValueError as error:
-            raise DataError(str(error)) from None
-        labels = [agent.label for agent in agents]
-        if len(set(labels)) < len(labels):
-            raise DataError(f"an agent is there twice: {', '.join(names)}")
+        known: set[tuple[str, float, str]] = set()
+        for group in settings.groups:
+            for name in group.agents:
+                try:
+                    run = group.game, group.learning_rate, make_agent(name).label
+                except ValueError as error:
+                    raise DataError(str(error)) from None
+                if run in known:
+                    raise DataError(
+                        f"{group.game} with learning rate {group.learning_rate:g} has the agent {name} twice"
+                    )
+                known.add(run)
 
     def shards(self, settings: Settings, seed: int) -> list[Shard]:
         """From the seed 0 the runs' seeds are 0, 1, ...; from another one they are others."""
@@ -198,7 +245,11 @@ class MinAtar(Experiment[Settings]):
         return table.astype(dict.fromkeys(measured, "float32"))
 
     def figures(self, results: Results[Settings]) -> dict[str, Figure]:
-        found = {game: game_figure(results, game) for game in results.settings.games}
+        found = {}
+        for game in results.settings.games:
+            found[game] = game_figure(results, game)
+            if results.table.loc[results.table["game"] == game, "learning_rate"].nunique() > 1:
+                found[f"{game}-rates"] = rates_figure(results, game)
         return found | {"fifths": fifths_figure(results)}
 
 

@@ -441,6 +441,28 @@ def test_figures_show_every_learning_rate_of_the_variants_that_have_them() -> No
     assert {name for name in shown if not str(name).startswith("_")} == {"dqn", "ke-bdqn"}
 
 
+def test_figures_show_variants_that_have_another_learning_rate_alone() -> None:
+    """The curves are still those of the grid's rate, however near the other is to the paper's."""
+    study = agreeing()
+    study = replace(
+        study,
+        table=study.table.assign(**{f"bias_fifth_{i}": 1.0 for i in range(5)}),
+        settings=replace(study.settings, learning_rates=(SLOW,)),
+    )
+    alone = ~study.table["variant"].str.contains("bdqn|maxmin")
+    figures = MINATAR.figures(
+        replace(study, table=study.table[alone == (study.table["learning_rate"] == SLOW)])  # none has both
+    )
+    shown = {
+        name: {str(line.get_label()) for ax in figures[name].axes for line in ax.lines if ax.get_xlabel() == "step"}
+        for name in ("breakout", "breakout-rates")
+    }
+    assert "dqn" in shown["breakout"]
+    assert "bdqn" not in shown["breakout"]
+    assert "bdqn" in shown["breakout-rates"]
+    assert "dqn" not in shown["breakout-rates"]
+
+
 @pytest.mark.slow
 def test_a_dry_run_says_what_it_will_take(tmp_path: Path) -> None:
     options = [

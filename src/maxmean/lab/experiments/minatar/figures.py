@@ -29,8 +29,8 @@ COLUMNS = (
 def game_figure(results: Results[Settings], game: str) -> Figure:
     """The paper's figure of a game: final return by learning rate, then return, bias and alpha over time."""
     table = results.table[results.table["game"] == game]
-    rates = sorted(table["learning_rate"].unique())
-    middle = middle_rate(rates)
+    several = table["learning_rate"].nunique() > 1
+    middle = middle_rate(results.settings.learning_rates)
     figure, axes = canvas(4, 3, width=11, height=2.4, sharey="row")
     rng = np.random.default_rng(0)
     for column, labels in enumerate(_columns(table)):
@@ -40,21 +40,21 @@ def game_figure(results: Results[Settings], game: str) -> Figure:
             continue
         for k, label in enumerate(labels):
             own = table[table["variant"] == label]
-            _final_return(axes[0, column], own, label, k if len(rates) == 1 else None, rng)
+            _final_return(axes[0, column], own, label, k, rng, by_rate=several)
             now = own[own["learning_rate"] == middle]
+            if now.empty:
+                continue
             _over_time(axes[1, column], now, "test_return", label, rng)
             _over_time(axes[2, column], now, "bias", label, rng)
             if now["alpha"].nunique() > 1:
                 _over_time(axes[3, column], now, "alpha", label, rng)
-        axes[2, column].axhline(0, color="#8a8f98", lw=0.8)
-        if len(rates) > 1:
+        if several:
             logarithmic(axes[0, column].xaxis)
+            axes[0, column].legend(frameon=False, fontsize=7)
         else:
             axes[0, column].set_xticks(range(len(labels)), labels, rotation=20, ha="right", fontsize=7)
-        caption(axes[0, column], "final return", "learning rate" if len(rates) > 1 else "")
-        caption(axes[1, column], f"test return, learning rate {middle:.2g}", "step")
-        caption(axes[2, column], "bias of Q", "step")
-        axes[1, column].legend(frameon=False, fontsize=7)
+        caption(axes[0, column], "final return", "learning rate" if several else "")
+        _finish(axes[1, column], axes[2, column], middle)
         if axes[3, column].lines:
             axes[3, column].tick_params(labelleft=True)
             caption(axes[3, column], "alpha", "step")
@@ -67,25 +67,17 @@ def game_figure(results: Results[Settings], game: str) -> Figure:
 def rates_figure(results: Results[Settings], game: str) -> Figure:
     """The paper's figure of a game with the other learning rates: return and bias over time with each."""
     table = results.table[results.table["game"] == game]
-    rates = sorted(table["learning_rate"].unique())
-    rates.remove(middle_rate(rates))
+    rates = sorted({*table["learning_rate"]} - {middle_rate(results.settings.learning_rates)})
     figure, axes = canvas(2 * len(rates), 3, width=11, height=2.4, sharey="row")
     rng = np.random.default_rng(0)
     for row, rate in enumerate(rates):
         now = table[table["learning_rate"] == rate]
         for (returns, biases), labels in zip(axes[2 * row : 2 * row + 2].T, _columns(now), strict=True):
-            if not labels:
-                returns.set_axis_off()
-                biases.set_axis_off()
-                continue
             for label in labels:
                 own = now[now["variant"] == label]
                 _over_time(returns, own, "test_return", label, rng)
                 _over_time(biases, own, "bias", label, rng)
-            biases.axhline(0, color="#8a8f98", lw=0.8)
-            caption(returns, f"test return, learning rate {rate:.2g}", "step")
-            caption(biases, "bias of Q", "step")
-            returns.legend(frameon=False, fontsize=7)
+            _finish(returns, biases, rate)
     figure.suptitle(f"{game}: {_seeds(results)}", fontsize=10)
     return figure
 
@@ -97,7 +89,7 @@ def fifths_figure(results: Results[Settings]) -> Figure:
     last = results.table[results.table["step"] > 0.9 * results.settings.steps]
     for row, game in enumerate(games):
         own = last[last["game"] == game]
-        own = own[own["learning_rate"] == middle_rate(own["learning_rate"].unique())]
+        own = own[own["learning_rate"] == middle_rate(results.settings.learning_rates)]
         for ax, labels in zip(axes[row], _columns(own), strict=True):
             if not labels:
                 ax.set_axis_off()
@@ -125,16 +117,37 @@ def _seeds(results: Results[Settings]) -> str:
     return f"IQM of {results.settings.seeds} seeds, 95% bootstrap bands"
 
 
-def _final_return(ax: Axes, own: pd.DataFrame, label: str, position: int | None, rng: np.random.Generator) -> None:
-    """The mean of the last ten tests with its interval: over the learning rates, or at a position of its own."""
+def _final_return(
+    ax: Axes, own: pd.DataFrame, label: str, position: int, rng: np.random.Generator, *, by_rate: bool
+) -> None:
+    """The mean of the last ten tests with its interval: over the learning rates, or at its own position."""
     finals = {
         rate: band([_curves(at, "test_return")[1][:, -10:].mean(axis=1)], rng)
         for rate, at in own.groupby("learning_rate")
     }
     value, low, high = (np.array(part, dtype=float) for part in zip(*finals.values(), strict=True))
-    x = [*finals] if position is None else [position]
-    colour = colour_of(label, position or 0)
-    ax.errorbar(x, value, [value - low, high - value], color=colour, marker="o", capsize=3, lw=1.5, ms=4)
+    ax.errorbar(
+        [*finals] if by_rate else [position],
+        value,
+        [value - low, high - value],
+        color=colour_of(label, position),
+        marker="o",
+        ms=4,
+        capsize=3,
+        label=label,
+    )
+
+
+def _finish(returns: Axes, biases: Axes, rate: float) -> None:
+    """Name the two panels of curves with a learning rate, or leave them out where no variant has it."""
+    if not returns.lines:
+        returns.set_axis_off()
+        biases.set_axis_off()
+        return
+    biases.axhline(0, color="#8a8f98", lw=0.8)
+    caption(returns, f"test return, learning rate {rate:.2g}", "step")
+    caption(biases, "bias of Q", "step")
+    returns.legend(frameon=False, fontsize=7)
 
 
 def _over_time(ax: Axes, own: pd.DataFrame, column: str, label: str, rng: np.random.Generator) -> None:

@@ -43,7 +43,7 @@ def pages() -> dict[str, str]:
 
 
 def alpha_table(ends: Ends) -> str:
-    """TE-BDQN's bias, mean value and return by alpha, and BDQN's, which takes the largest value."""
+    """TE-BDQN's bias, mean value and return by alpha, and BDQN's, whose heads have Double DQN's target."""
     names = [*(f"te-bdqn({alpha})" for alpha in ALPHAS), "bdqn"]
     rows = []
     for game in ends.games:

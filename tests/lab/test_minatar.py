@@ -26,8 +26,10 @@ from maxmean.lab.claims import MARGIN, judge
 from maxmean.lab.engines import Task, make_engine
 from maxmean.lab.experiment import Results, plain
 from maxmean.lab.experiments import EXPERIMENTS
-from maxmean.lab.experiments.minatar.claims import near_zero
-from maxmean.lab.experiments.minatar.study import HEADS, MAXMIN, SINGLE, Settings, make_agent
+from maxmean.lab.experiments.minatar import forecast
+from maxmean.lab.experiments.minatar.claims import middle_rate, near_zero
+from maxmean.lab.experiments.minatar.forecast import Cost
+from maxmean.lab.experiments.minatar.study import HEADS, MAXMIN, SINGLE, Group, Settings, make_agent
 from maxmean.lab.progress import make_reporter
 from maxmean.lab.run import SHIPPED, Job, load, reproduce
 from maxmean.lab.store import Plan, Store
@@ -293,6 +295,61 @@ def test_other_learning_rates_are_judged_by_the_variants_that_have_them() -> Non
     assert verdict(none, "D7") == "undecided"
 
 
+def test_agents_that_are_not_the_papers_change_no_verdict() -> None:
+    """Not even where only one game has them, or a learning rate has no others."""
+    study = agreeing()
+    alone = study.table[(study.table["variant"] == "dqn") & (study.table["game"] == "breakout")]
+    more = [alone.assign(variant="ada-ke-bdqn", learning_rate=rate, test_return=99.0) for rate in (10**-4.5, 1e-6)]
+    found = judge(MINATAR, replace(study, table=pd.concat([study.table, *more])))
+    assert found == judge(MINATAR, study)
+
+
+def test_the_smallest_learning_rate_is_the_papers() -> None:
+    """Not one that lies nearer to the middle, and not one below that nobody else has."""
+    study = agreeing()
+    for other in (3e-5, 1e-6):
+        table = study.table.assign(learning_rate=study.table["learning_rate"].replace(SLOW, other))
+        assert verdict(replace(study, table=table), "D7") == "undecided"
+    near = study.table.assign(learning_rate=study.table["learning_rate"].replace(SLOW, 1.001e-5))
+    assert verdict(replace(study, table=near), "D7") == "holds"
+    elsewhere = replace(study, table=study.table[study.table["game"] != "breakout"])
+    elsewhere = replace(elsewhere, settings=replace(study.settings, games=("space_invaders",)))
+    assert verdict(elsewhere, "D7") == "undecided"
+    fast = {10**-4.5: 1e-4}
+    table = study.table.assign(learning_rate=study.table["learning_rate"].replace(fast))
+    faster = replace(study, table=table, settings=replace(study.settings, learning_rates=(SLOW, 1e-4)))
+    assert verdict(faster, "D7") == "undecided"
+
+
+def test_a_game_that_lacks_a_variant_leaves_claims_undecided() -> None:
+    study = agreeing()
+    lacking = (study.table["game"] == "space_invaders") & (study.table["variant"] == "ke-bdqn")
+    assert {each.verdict for each in judge(MINATAR, replace(study, table=study.table[~lacking]))} == {"undecided"}
+
+
+def test_an_agent_is_not_robust_by_its_own_return() -> None:
+    (d5,) = [
+        each
+        for each in judge(MINATAR, with_some_at_the_smallest_rate(agreeing(), ["ke-bdqn", "ada-te-bdqn(0.0001)"]))
+        if each.id == "D5"
+    ]
+    assert not [name for name in d5.measured if "10^-5" in name]
+
+
+def test_games_without_any_return_are_not_compared() -> None:
+    study = agreeing()
+    (d5,) = [
+        each for each in judge(MINATAR, replace(study, table=study.table.assign(test_return=0.0))) if each.id == "D5"
+    ]
+    assert d5.verdict == "undecided"
+    assert d5.note == "No variant has a return above zero on breakout."
+
+
+def test_the_middle_rate_is_the_nearest_by_factor() -> None:
+    assert middle_rate([1e-5, 8e-5]) == 8e-5
+    assert middle_rate([1.5e-5, 8e-5]) == 1.5e-5
+
+
 def test_an_agent_that_fails_with_one_learning_rate_is_not_robust() -> None:
     study = with_some_at_the_smallest_rate(agreeing(), ["dqn", "ke-bdqn"])
     low = (study.table["learning_rate"] == SLOW) & (study.table["variant"] == "ke-bdqn")
@@ -308,13 +365,13 @@ def test_a_study_without_some_agents_leaves_claims_undecided_and_says_so() -> No
     few = replace(few, table=few.table[few.table["variant"].isin(["dqn", "te-bdqn(0.1)", "ke-bdqn"])])
     for found in judge(MINATAR, few):
         assert found.verdict == "undecided"
-        assert found.note == "Only 3 of the paper's 15 variants were run."
+        assert found.note == "3 of the paper's 15 variants were run with 10^-4.5."
 
 
 def test_fifteen_agents_that_are_not_the_papers_leave_claims_undecided() -> None:
     other = results()
     other = replace(other, table=other.table.replace("te-bdqn(0.4)", "te-bdqn(0.05)"))
-    assert {found.note for found in judge(MINATAR, other)} == {"Only 14 of the paper's 15 variants were run."}
+    assert {found.note for found in judge(MINATAR, other)} == {"14 of the paper's 15 variants were run with 10^-4.5."}
 
 
 def test_an_algorithm_that_may_be_off_in_one_game_is_not_near_zero_in_all() -> None:
@@ -341,7 +398,7 @@ def test_claims_say_why_they_are_not_judged(tmp_path: Path) -> None:
     usual = replace(MINATAR.settings("study"), besides=())
     Store(tmp_path).write_plan("minatar", "study", Plan(plain(usual), MINATAR.shards(usual, 0)))
     whole = maxmean("claims", "--out", tmp_path).stdout
-    assert whole.count("Breakout was not run with 10^-4.5 and a learning rate below it.") == 1
+    assert whole.count("No variant was run on Breakout with both 10^-4.5 and 10^-5.") == 1
     assert "damaged" not in whole
     with (tmp_path / "minatar" / f"{MINATAR.shards(usual, 0)[0].key}.parquet").open("ab") as file:
         file.write(b"x")
@@ -381,10 +438,23 @@ def test_settings_are_changed_by_name() -> None:
         "besides=breakout@1e-5": "GAME@LEARNING_RATE AGENT AGENT ..., not 'breakout@1e-5'",
         "besides=pong@1e-5 dqn": "unknown game 'pong'",
         "besides=breakout@0 dqn": "learning rates must be positive numbers, not 0.0",
+        "learning_rates=10^999": "is no list of numbers",
+        "learning_rates=2^3": "is no list of numbers",
         "seeds=1001": "seeds must be at most 1000",
     }.items():
         with pytest.raises(DataError, match=sentence):
             change(Settings(), [text])
+
+
+def test_a_learning_rate_may_be_a_power_of_ten() -> None:
+    changed = change(Settings(), ["learning_rates=10^-4.5,10^-4", "besides=breakout@10^-5 dqn"])
+    assert changed.learning_rates == (10**-4.5, 1e-4)
+    assert changed.groups[-1] == Group("breakout", 1e-5, ("dqn",))
+
+
+def test_a_setting_is_changed_once() -> None:
+    with pytest.raises(DataError, match="besides is set twice; several values go into one, with commas"):
+        change(Settings(), ["besides=breakout@1e-5 dqn", "besides=breakout@1e-3 dqn"])
 
 
 def test_blanks_between_names_are_nothing() -> None:
@@ -396,9 +466,14 @@ def test_blanks_between_names_are_nothing() -> None:
     [
         ("single=foo", "unknown agent 'foo'"),
         ("heads=te-bdqn:0.7", "0.7"),
-        ("single=dqn,dqn", "breakout with learning rate 0.001 has the agent dqn twice"),
-        ("besides=breakout@1e-3 te-bdqn:0.10", "breakout with learning rate 0.001 has the agent te-bdqn:0.10 twice"),
+        ("single=dqn,dqn", "breakout with the learning rate 10.-3 has the agent dqn twice"),
+        (
+            "besides=breakout@1e-3 te-bdqn:0.10",
+            "breakout with the learning rate 10.-3 has the agent te-bdqn:0.10 twice",
+        ),
+        ("besides=breakout@1.001e-3 dqn", "breakout with the learning rate 10.-3 has the agent dqn twice"),
         ("besides=breakout@1e-5 foo", "unknown agent 'foo'"),
+        ("besides=freeway@1e-5 foo", "unknown agent 'foo'"),
     ],
 )
 def test_agents_that_cannot_train_are_refused_before_anything_is_run(text: str, sentence: str) -> None:
@@ -429,16 +504,92 @@ def test_figures_show_the_rate_that_is_judged_and_agents_that_are_not_the_papers
     np.testing.assert_allclose(np.asarray(lines["te-bdqn(0.05)"].get_ydata(), float), 1000 * 10**-4.5)
 
 
-def test_figures_show_every_learning_rate_of_the_variants_that_have_them() -> None:
-    study = with_some_at_the_smallest_rate(agreeing(), ["dqn", "ke-bdqn"])
-    study = replace(study, table=study.table.assign(**{f"bias_fifth_{i}": 1.0 for i in range(5)}))
-    figures = MINATAR.figures(study)
-    assert set(figures) == {"breakout", "breakout-rates", "space_invaders", "fifths"}
-    finals = [line for ax in figures["breakout"].axes[:3] for line in ax.lines if line.get_marker() == "o"]
-    rates = sorted(tuple(np.asarray(line.get_xdata(), float)) for line in finals)
-    assert rates == [(SLOW, 10**-4.5)] * 2 + [(10**-4.5,)] * 13
-    shown = {line.get_label() for ax in figures["breakout-rates"].axes for line in ax.lines}
-    assert {name for name in shown if not str(name).startswith("_")} == {"dqn", "ke-bdqn"}
+def in_three_rates() -> Results[Any]:
+    """A study of two tests and two agents on Breakout, in which every number says where it belongs.
+
+    The return is 1000, 2000 or 3000 for the learning rate, 100 for ke-bdqn, 10 for the second half of the training.
+    """
+    rows = [
+        {
+            "game": "breakout",
+            "learning_rate": rate,
+            "variant": label,
+            "seed": seed,
+            "step": step,
+            "test_return": 1000.0 * (i + 1) + 100.0 * (label == "ke-bdqn") + 10.0 * (step > 100) + seed,
+            "bias": -1000.0 * (i + 1),
+            "alpha": float("nan") if label == "dqn" else 0.1 * (i + 1) + 0.001 * step,
+            **{f"bias_fifth_{k}": 1000.0 * (i + 1) + k for k in range(5)},
+        }
+        for i, rate in enumerate((1e-5, 10**-4.5, 1e-4))
+        for label in ("dqn", "ke-bdqn")
+        for seed in range(3)
+        for step in range(10, 201, 10)
+        if not (rate == 1e-4 and label == "dqn")
+    ]
+    settings = Settings(games=("breakout",), steps=200, seeds=3, learning_rates=(10**-4.5,))
+    return Results("minatar", "study", settings, 0, pd.DataFrame(rows))
+
+
+def drawn(figure: Any) -> dict[tuple[str, int], dict[str, Any]]:
+    """What each panel with curves over time shows: by title and how often it came before, labels and first values."""
+    panels: dict[tuple[str, int], dict[str, Any]] = {}
+    for ax in figure.axes:
+        lines = {str(line.get_label()): line for line in ax.lines if not str(line.get_label()).startswith("_")}
+        if lines and ax.get_xlabel() == "step":
+            title = ax.get_title(loc="left")
+            count = sum(known == title for known, _ in panels)
+            panels[title, count] = {name: float(line.get_ydata()[0]) for name, line in lines.items()}
+    return panels
+
+
+def test_a_figure_of_several_learning_rates_shows_each_where_it_belongs() -> None:
+    figures = MINATAR.figures(in_three_rates())
+    assert set(figures) == {"breakout", "breakout-rates", "fifths"}
+    assert drawn(figures["breakout"]) == {
+        ("test return, learning rate 3.2e-05", 0): {"dqn": 2001.0},
+        ("bias of Q", 0): {"dqn": -2000.0},
+        ("test return, learning rate 3.2e-05", 1): {"ke-bdqn": 2101.0},
+        ("bias of Q", 1): {"ke-bdqn": -2000.0},
+        ("alpha", 0): {"ke-bdqn": pytest.approx(0.21)},
+    }
+    shown = drawn(figures["breakout-rates"])
+    assert shown["test return, learning rate 1e-05", 0] == {"dqn": 1001.0}
+    assert shown["test return, learning rate 1e-05", 1] == {"ke-bdqn": 1101.0}
+    assert shown["test return, learning rate 0.0001", 0] == {"ke-bdqn": 3101.0}
+    assert [shown["bias of Q", k] for k in range(3)] == [{"dqn": -1000.0}, {"ke-bdqn": -1000.0}, {"ke-bdqn": -3000.0}]
+    assert [shown["alpha", k]["ke-bdqn"] for k in range(2)] == pytest.approx([0.11, 0.31])
+    fifths = {line.get_label(): line for ax in figures["fifths"].axes for line in ax.lines}
+    np.testing.assert_allclose(np.asarray(fifths["dqn"].get_ydata(), float), 2000.0 + np.arange(5))
+
+
+def test_final_returns_stand_over_their_learning_rates() -> None:
+    """They are the means of the last ten tests, with intervals around them."""
+    first, _, last = MINATAR.figures(in_three_rates())["breakout"].axes[:3]
+    for ax, label, returns in ((first, "dqn", [1011, 2011]), (last, "ke-bdqn", [1111, 2111, 3111])):
+        (marks,) = [each for each in ax.containers if each.get_label() == label]
+        line, _, (bars,) = marks
+        np.testing.assert_allclose(np.asarray(line.get_ydata(), float), returns)
+        np.testing.assert_allclose(np.asarray(line.get_xdata(), float), [1e-5, 10**-4.5, 1e-4][: len(returns)])
+        ends = np.array([segment[:, 1] for segment in bars.get_segments()])
+        np.testing.assert_allclose(ends.mean(axis=1), returns)
+        assert (ends[:, 0] < ends[:, 1]).all()
+        assert ax.get_xscale() == "log"
+        assert [text.get_text() for text in ax.get_xticklabels()] == ["1e-05", "3.2e-05", "0.0001"]
+
+
+def test_final_returns_with_one_learning_rate_stand_side_by_side_over_their_names() -> None:
+    study = agreeing()
+    study = replace(
+        study,
+        table=study.table[study.table["learning_rate"] == 10**-4.5].assign(
+            **{f"bias_fifth_{i}": 1.0 for i in range(5)}
+        ),
+        settings=replace(study.settings, learning_rates=(10**-4.5,)),
+    )
+    ax = MINATAR.figures(study)["breakout"].axes[2]
+    places = {text.get_text(): place for text, place in zip(ax.get_xticklabels(), ax.get_xticks(), strict=True)}
+    assert {str(marks.get_label()): float(marks[0].get_xdata()[0]) for marks in ax.containers} == places
 
 
 def test_figures_show_variants_that_have_another_learning_rate_alone() -> None:
@@ -461,6 +612,18 @@ def test_figures_show_variants_that_have_another_learning_rate_alone() -> None:
     assert "bdqn" not in shown["breakout"]
     assert "bdqn" in shown["breakout-rates"]
     assert "dqn" not in shown["breakout-rates"]
+
+
+def test_runs_on_cores_are_foretold_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Six runs of an hour: two rounds on four cores, one on two such machines; a shard of all takes its time alone."""
+    hour = Cost(("dqn",), 1, "1 MiB", 1.0, 3600.0)
+    monkeypatch.setattr(forecast, "calibrate", lambda *_, **__: hour)
+    monkeypatch.setattr("maxmean.lab.engines.cores", lambda: 4)
+    apart = MINATAR.settings("quick")
+    said = MINATAR.forecast(apart, print)
+    assert "2.0 hours on one machine" in said
+    assert "   2: 1.0 hours" in said
+    assert "2.0 hours on one machine" in MINATAR.forecast(replace(apart, together=True), print)  # two shards
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any, TypeVar
@@ -28,6 +29,8 @@ def change(settings: S, texts: Sequence[str]) -> S:
             raise DataError(f"a setting is changed with NAME=VALUE, not {text!r}")
         if name not in known:
             raise DataError(unknown("unknown setting", name, known))
+        if name in changes:
+            raise DataError(f"{name} is set twice; several values go into one, with commas between them")
         try:
             changes[name] = _read(known[name], value)
         except ValueError:
@@ -60,7 +63,21 @@ def _read(now: Any, text: str) -> Any:
         if text.lower() not in ("true", "false"):
             raise ValueError
         return text.lower() == "true"
-    return type(now)(text)
+    return number(text) if isinstance(now, float) else type(now)(text)
+
+
+def number(text: str) -> float:
+    """A number, which may be written as a power of ten.
+
+    >>> number("2.5"), number("1e-5"), number("10^-4.5") == 10**-4.5
+    (2.5, 1e-05, True)
+    """
+    if not text.startswith("10^"):
+        return float(text)
+    exponent = float(text.removeprefix("10^"))
+    if not abs(exponent) <= sys.float_info.max_10_exp:
+        raise ValueError(f"{text} is beyond what a number can hold")
+    return float(10.0**exponent)
 
 
 def _no_such(now: Any) -> str:

@@ -20,6 +20,7 @@ _COLOURS = {
     "ke-bdqn": "#3b82c4",
     "ada-te-bdqn(0.0001)": "#d1495b",
     "ada-te-bdqn": "#e07b39",
+    "ada-ke-bdqn": "#9467bd",
     "bdqn": "#9467bd",
     "maxmin-dqn(2)": "#c9a227",
     "maxmin-dqn": "#b0894f",

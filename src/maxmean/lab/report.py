@@ -37,7 +37,8 @@ def write_report(store: Store, folder: Path, prefer: tuple[str, int] | None = No
                 sections.append(_section(experiment, results, found, folder))
         if not sections:
             raise StoreError(
-                f"no experiment is complete in {str(store.root)!r}: run 'maxmean reproduce --out DIR' first"
+                f"no experiment is complete in {str(store.root)!r}: 'maxmean reproduce' with this --out computes them, "
+                "and goes on with one that was stopped when it has the same arguments"
             )
         page = folder / "report.html"
         write_whole(page, _page(sections, verdicts).encode())
@@ -85,13 +86,17 @@ def _section(experiment: Experiment[Any], results: Results[Any], verdicts: Seque
 
 def _claims_table(verdicts: Sequence[Verdict]) -> str:
     rows = "".join(
-        f"""<tr><td><b>{_text(v.id)}</b></td><td>{_text(v.statement)}<small>{_text(v.note)}</small>
+        f"""<tr><td><b>{_text(v.id)}</b></td><td>{_text(v.statement)}{_small(v.why)}{_small(v.note if v.note != v.why else "")}
 <details><summary>{len(v.measured)} numbers</summary><table class="numbers">{_numbers(v)}</table></details></td>
 <td><span class="{v.verdict}">{v.verdict}</span></td></tr>"""
         for v in verdicts
     )
     head = "<tr><th>claim</th><th>statement</th><th>verdict</th></tr>"
     return f'<div class="wide"><table class="claims">{head}{rows}</table></div>'
+
+
+def _small(text: str) -> str:
+    return f"<small>{_text(text)}</small>" if text else ""
 
 
 def _numbers(verdict: Verdict) -> str:

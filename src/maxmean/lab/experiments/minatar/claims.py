@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 MIDDLE_RATE = 10**-4.5
 """The learning rate of the paper's curves."""
+SMALLEST_RATE = 1e-5
+"""The smallest of the paper's."""
 ALPHAS = (0.1, 0.2, 0.3, 0.4)
 ADAPTIVE = "ada-te-bdqn(0.0001)"
 VARIANTS = (
@@ -34,6 +37,8 @@ COMPARABLE = 0.15
 """Returns count as comparable when they differ by less than this share of the game's best."""
 ROBUST = 1 - 2 * COMPARABLE
 """An agent counts as robust when it keeps this share of the best return everywhere."""
+ROBUST_AGENTS = ("ke-bdqn", ADAPTIVE)
+"""Those that the paper says are."""
 
 
 class NotRunError(Exception):
@@ -46,26 +51,32 @@ def middle_rate(rates: Iterable[float]) -> float:
 
 
 class Ends:
-    """One number a seed: what a column was in the last tenth of the training."""
+    """One number a seed: what a column was in the last tenth of the training, for the paper's variants."""
 
     def __init__(self, results: Results[Any]) -> None:
         self.settings = results.settings
         late = results.table[results.table["step"] > 0.9 * results.settings.steps]
-        self.means = late.groupby(["game", "learning_rate", "variant", "seed"])[
-            ["test_return", "bias", "value", "alpha"]
-        ].mean()
+        self.means = (
+            late[late["variant"].isin(VARIANTS)]
+            .groupby(["game", "learning_rate", "variant", "seed"])[["test_return", "bias", "value", "alpha"]]
+            .mean()
+        )
 
     @property
     def games(self) -> Sequence[str]:
         return [str(game) for game in self.settings.games]
 
     def variants(self, game: str, rate: float | None = None) -> list[str]:
-        at = self.means.xs((game, self.rate if rate is None else rate), level=("game", "learning_rate"))
-        return list(dict.fromkeys(at.index.get_level_values("variant")))
+        here = self.rate if rate is None else rate
+        return [name for name in VARIANTS if (game, here, name) in self._run]
 
     def rates(self, game: str) -> list[float]:
         """The learning rates that some variant was run with on this game, the smallest first."""
-        return sorted(self.means.xs(game, level="game").index.unique("learning_rate"))
+        return sorted({rate for own, rate, _ in self._run if own == game})
+
+    @cached_property
+    def _run(self) -> set[tuple[str, float, str]]:
+        return {*self.means.index.droplevel("seed")}
 
     @property
     def rate(self) -> float:
@@ -80,6 +91,8 @@ class Ends:
         shares = []
         for game in self.games:
             best = max(self(column, game, name).mean() for name in self.variants(game))
+            if not best > 0:
+                raise NotRunError(f"No variant has a return above zero on {game}.")
             shares.append(self(column, game, variant) / best)
         return np.mean(shares, axis=0)
 
@@ -100,7 +113,7 @@ def _from_what_was_run(judge: Callable[[Ends], Finding]) -> Callable[[Results[An
             ends = Ends(results)
             run = min(len({*VARIANTS} & {*ends.variants(game)}) for game in ends.games)
             if run < len(VARIANTS):
-                raise NotRunError(f"Only {run} of the paper's {len(VARIANTS)} variants were run.")
+                raise NotRunError(f"{run} of the paper's {len(VARIANTS)} variants were run with {power(ends.rate)}.")
             return judge(ends)
         except NotRunError as error:
             return Finding({}, note=str(error))
@@ -183,11 +196,14 @@ def _d5(ends: Ends) -> Finding:
     }
     gap = Measured.difference(heads, maxmin)
     margins[f"heads at most {COMPARABLE} below MaxMin"] = _moved(gap, COMPARABLE)
+    few = []
     for game in ends.games:
-        for rate in ends.rates(game):
-            margins |= _robust(ends, game, rate)
+        found = [_robust(ends, game, rate) for rate in ends.rates(game)]
+        margins |= {name: margin for each in found for name, margin in each.items()}
+        if sum(len(each) == len(ROBUST_AGENTS) for each in found) < 3:
+            few.append(game)
     note = f"Measured on {_listed(ends.games)}."
-    if few := [game for game in ends.games if len(ends.rates(game)) < 3]:
+    if few:
         note += f" Fewer than three learning rates on {_listed(few)}: robustness across them is not measured there."
     for game in ends.games:
         note += _fewer(ends, game, ends.rates(game))
@@ -195,7 +211,9 @@ def _d5(ends: Ends) -> Finding:
 
 
 def _robust(ends: Ends, game: str, rate: float) -> dict[str, Measured]:
-    """How far the two agents that are said to be robust are from failing here."""
+    """How far the agents that are said to be robust are from failing here, if there is another to compare them with."""
+    if not {*ends.variants(game, rate)} - {*ROBUST_AGENTS}:
+        return {}
     values = {name: ends("test_return", game, name, rate) for name in ends.variants(game, rate)}
     best = max(values, key=lambda name: values[name].mean())
     where = game if rate == ends.rate else f"{game} with {power(rate)}"
@@ -203,7 +221,7 @@ def _robust(ends: Ends, game: str, rate: float) -> dict[str, Measured]:
         f"{where}: {name} keeps {ROBUST:.0%} of the best return ({best})": Measured.difference(
             values[name], ROBUST * values[best]
         )
-        for name in ("ke-bdqn", ADAPTIVE)
+        for name in ROBUST_AGENTS
         if name in values
     }
 
@@ -229,18 +247,16 @@ def _d6(ends: Ends) -> Finding:
 @_from_what_was_run
 def _d7(ends: Ends) -> Finding:
     game = "breakout"
-    slow = min(ends.rates(game)) if game in ends.games else math.inf
-    names = [name for name in ends.variants(game) if name in ends.variants(game, slow)] if slow < ends.rate else []
-    if not names or not math.isclose(ends.rate, MIDDLE_RATE):
-        raise NotRunError("Breakout was not run with 10^-4.5 and a learning rate below it.")
+    slow = next((rate for rate in ends.rates(game) if power(rate) == power(SMALLEST_RATE)), ends.rate)
+    names = [name for name in ends.variants(game) if name in ends.variants(game, slow)]
+    if game not in ends.games or slow == ends.rate or power(ends.rate) != power(MIDDLE_RATE) or not names:
+        raise NotRunError("No variant was run on Breakout with both 10^-4.5 and 10^-5.")
     margins, numbers = {}, {}
     for name in names:
         usual, slowly = (ends("test_return", game, name, rate) for rate in (ends.rate, slow))
         margins[f"{name}: less than half of the return at 10^-4.5"] = Measured.difference(0.5 * usual, slowly)
-        numbers[f"{name}: return at {power(slow)} as a share of the mean at 10^-4.5"] = Measured.mean(
-            slowly / usual.mean()
-        )
-        for rate in (slow, ends.rate):
+        for rate, returns in ((slow, slowly), (ends.rate, usual)):
+            numbers[f"{name}: return at {power(rate)}"] = Measured.mean(returns)
             numbers[f"{name}: bias at {power(rate)}"] = Measured.mean(ends("bias", game, name, rate))
     return Finding(margins, numbers, _fewer(ends, game, [slow]).strip())
 
@@ -256,10 +272,10 @@ def _fewer(ends: Ends, game: str, rates: Iterable[float]) -> str:
 
 
 def power(rate: float) -> str:
-    """A learning rate as a power of ten.
+    """A learning rate as a power of ten, with three digits: rates that read alike are taken for the same.
 
-    >>> power(1e-5), power(MIDDLE_RATE)
-    ('10^-5', '10^-4.5')
+    >>> power(1e-5), power(MIDDLE_RATE), power(3.16e-5)
+    ('10^-5', '10^-4.5', '10^-4.5')
     """
     return f"10^{math.log10(rate):.3g}"
 

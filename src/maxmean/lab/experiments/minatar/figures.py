@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,60 +25,36 @@ COLUMNS = (
     ("te-bdqn(0.3", "te-bdqn(0.4", "ke", "ada"),
 )
 """The paper's columns of figures, by how the labels begin."""
+APART = 1.04
+"""So far apart are the marks of two variants at one learning rate, as a factor."""
 
 
 def game_figure(results: Results[Settings], game: str) -> Figure:
     """The paper's figure of a game: final return by learning rate, then return, bias and alpha over time."""
     table = results.table[results.table["game"] == game]
-    several = table["learning_rate"].nunique() > 1
+    rates = sorted(table["learning_rate"].unique())
     middle = middle_rate(results.settings.learning_rates)
     figure, axes = canvas(4, 3, width=11, height=2.4, sharey="row")
     rng = np.random.default_rng(0)
-    for column, labels in enumerate(_columns(table)):
-        if not labels:
-            for ax in axes[:, column]:
-                ax.set_axis_off()
-            continue
-        for k, label in enumerate(labels):
-            own = table[table["variant"] == label]
-            _final_return(axes[0, column], own, label, k, rng, by_rate=several)
-            now = own[own["learning_rate"] == middle]
-            if now.empty:
-                continue
-            _over_time(axes[1, column], now, "test_return", label, rng)
-            _over_time(axes[2, column], now, "bias", label, rng)
-            if now["alpha"].nunique() > 1:
-                _over_time(axes[3, column], now, "alpha", label, rng)
-        if several:
-            logarithmic(axes[0, column].xaxis)
-            axes[0, column].legend(frameon=False, fontsize=7)
+    for column, labels in zip(axes.T, _columns(table), strict=True):
+        if labels:
+            _final_returns(column[0], table, labels, rates, rng)
         else:
-            axes[0, column].set_xticks(range(len(labels)), labels, rotation=20, ha="right", fontsize=7)
-        caption(axes[0, column], "final return", "learning rate" if several else "")
-        _finish(axes[1, column], axes[2, column], middle)
-        if axes[3, column].lines:
-            axes[3, column].tick_params(labelleft=True)
-            caption(axes[3, column], "alpha", "step")
-        else:
-            axes[3, column].set_axis_off()
+            column[0].set_axis_off()
+        _over_time(column[1:], table[table["learning_rate"] == middle], labels, middle, rng)
     figure.suptitle(f"{game}: {_seeds(results)}", fontsize=10)
     return figure
 
 
 def rates_figure(results: Results[Settings], game: str) -> Figure:
-    """The paper's figure of a game with the other learning rates: return and bias over time with each."""
+    """The paper's figure of a game with the other learning rates: return, bias and alpha over time with each."""
     table = results.table[results.table["game"] == game]
     rates = sorted({*table["learning_rate"]} - {middle_rate(results.settings.learning_rates)})
-    figure, axes = canvas(2 * len(rates), 3, width=11, height=2.4, sharey="row")
+    figure, axes = canvas(3 * len(rates), 3, width=11, height=2.4, sharey="row")
     rng = np.random.default_rng(0)
     for row, rate in enumerate(rates):
-        now = table[table["learning_rate"] == rate]
-        for (returns, biases), labels in zip(axes[2 * row : 2 * row + 2].T, _columns(now), strict=True):
-            for label in labels:
-                own = now[now["variant"] == label]
-                _over_time(returns, own, "test_return", label, rng)
-                _over_time(biases, own, "bias", label, rng)
-            _finish(returns, biases, rate)
+        for column, labels in zip(axes[3 * row : 3 * row + 3].T, _columns(table), strict=True):
+            _over_time(column, table[table["learning_rate"] == rate], labels, rate, rng)
     figure.suptitle(f"{game}: {_seeds(results)}", fontsize=10)
     return figure
 
@@ -117,43 +94,60 @@ def _seeds(results: Results[Settings]) -> str:
     return f"IQM of {results.settings.seeds} seeds, 95% bootstrap bands"
 
 
-def _final_return(
-    ax: Axes, own: pd.DataFrame, label: str, position: int, rng: np.random.Generator, *, by_rate: bool
+def _final_returns(
+    ax: Axes, table: pd.DataFrame, labels: Sequence[str], rates: Sequence[float], rng: np.random.Generator
 ) -> None:
-    """The mean of the last ten tests with its interval: over the learning rates, or at its own position."""
-    finals = {
-        rate: band([_curves(at, "test_return")[1][:, -10:].mean(axis=1)], rng)
-        for rate, at in own.groupby("learning_rate")
-    }
-    value, low, high = (np.array(part, dtype=float) for part in zip(*finals.values(), strict=True))
-    ax.errorbar(
-        [*finals] if by_rate else [position],
-        value,
-        [value - low, high - value],
-        color=colour_of(label, position),
-        marker="o",
-        ms=4,
-        capsize=3,
-        label=label,
-    )
+    """The mean of the last ten tests with its interval: over the learning rates, or side by side if there is but one."""
+    for k, label in enumerate(labels):
+        finals = {
+            rate: band([_curves(own, "test_return")[1][:, -10:].mean(axis=1)], rng)
+            for rate, own in table[table["variant"] == label].groupby("learning_rate")
+        }
+        value, low, high = (np.array(part, dtype=float) for part in zip(*finals.values(), strict=True))
+        beside = APART ** (k - (len(labels) - 1) / 2)
+        ax.errorbar(
+            [rate * beside for rate in finals] if len(rates) > 1 else [k],
+            value,
+            [value - low, high - value],
+            color=colour_of(label, k),
+            marker="o",
+            ms=4,
+            capsize=3,
+            label=label,
+        )
+    if len(rates) > 1:
+        logarithmic(ax.xaxis)
+        ax.set_xticks(rates, [f"{rate:.2g}" for rate in rates])
+        ax.legend(frameon=False, fontsize=7)
+        caption(ax, "final return", "learning rate")
+    else:
+        ax.set_xticks(range(len(labels)), labels, rotation=20, ha="right", fontsize=7)
+        caption(ax, "final return")
 
 
-def _finish(returns: Axes, biases: Axes, rate: float) -> None:
-    """Name the two panels of curves with a learning rate, or leave them out where no variant has it."""
-    if not returns.lines:
-        returns.set_axis_off()
-        biases.set_axis_off()
-        return
-    biases.axhline(0, color="#8a8f98", lw=0.8)
-    caption(returns, f"test return, learning rate {rate:.2g}", "step")
-    caption(biases, "bias of Q", "step")
-    returns.legend(frameon=False, fontsize=7)
-
-
-def _over_time(ax: Axes, own: pd.DataFrame, column: str, label: str, rng: np.random.Generator) -> None:
-    steps, values = _curves(own, column)
-    value, low, high = band([values], rng)
-    line(ax, steps, value, label, low=low, high=high)
+def _over_time(
+    axes: Sequence[Axes], table: pd.DataFrame, labels: Sequence[str], rate: float, rng: np.random.Generator
+) -> None:
+    """Return, bias and alpha of the labels that were run with a learning rate, each in its panel; empty ones are left out."""
+    titles = {"test_return": f"test return, learning rate {rate:.2g}", "bias": "bias of Q", "alpha": "alpha"}
+    for ax, (column, title) in zip(axes, titles.items(), strict=True):
+        for k, label in enumerate(labels):
+            own = table[table["variant"] == label]
+            if own.empty or (column == "alpha" and own["alpha"].nunique() < 2):
+                continue
+            steps, values = _curves(own, column)
+            value, low, high = band([values], rng)
+            line(ax, steps, value, label, k, low=low, high=high)
+        if not ax.lines:
+            ax.set_axis_off()
+            continue
+        caption(ax, title, "step")
+        if column == "test_return":
+            ax.legend(frameon=False, fontsize=7)
+        elif column == "bias":
+            ax.axhline(0, color="#8a8f98", lw=0.8)
+        else:
+            ax.tick_params(labelleft=True)  # no panel to the left has them
 
 
 def _curves(table: pd.DataFrame, column: str) -> tuple[Any, Any]:

@@ -32,6 +32,8 @@ def forecast(parts: Sequence[Mapping[str, Any]], settings: Settings, say: Callab
     """The plan in words. One shard of each group is tried for some hundred steps, on the first game."""
     import jax
 
+    from ...engines import cores
+
     kinds = Counter((tuple(part["agents"]), len(part["seeds"])) for part in parts)
     batched = jax.default_backend() != "cpu"
     costs: dict[tuple[str, ...], Cost] = {}
@@ -53,11 +55,13 @@ def forecast(parts: Sequence[Mapping[str, Any]], settings: Settings, say: Callab
         )
     hours = [costs[tuple(part["agents"])].seconds / 3600 for part in parts]
     device = "GPU" if batched else "machine"
+    side_by_side = 1 if batched or settings.together else cores()
     lines += [
         "",
-        f"{_time(sum(hours))} on one {device} like this; split with Ray over several, longest shards first:",
+        f"{_time(makespan(hours, side_by_side))} on one {device} like this; "
+        "split with Ray over several, longest shards first:",
     ]
-    lines += [f"  {n:>2}: {_time(makespan(hours, n))}" for n in (2, 4, 8) if n <= len(parts)]
+    lines += [f"  {n:>2}: {_time(makespan(hours, n * side_by_side))}" for n in (2, 4, 8) if n <= len(parts)]
     lines += [
         "Tests and bias estimates are timed on untrained agents, whose episodes are short: trained ones take longer.",
         f"Other games than {settings.games[0]} are assumed to take the same; Seaquest takes an eighth more.",

@@ -12,8 +12,9 @@ import numpy as np
 
 from ....mev.data import DataError
 from ....names import unknown
+from ...change import number
 from ...experiment import Experiment, Results, Shard
-from .claims import CLAIMS, MIDDLE_RATE
+from .claims import CLAIMS, MIDDLE_RATE, power
 from .figures import fifths_figure, game_figure, rates_figure
 
 if TYPE_CHECKING:
@@ -58,9 +59,9 @@ class Group:
 
     @classmethod
     def parse(cls, text: str) -> Group:
-        """A group from its text.
+        """A group from its text; the learning rate may be written as a power of ten.
 
-        >>> Group.parse("breakout@1e-5 dqn bdqn")
+        >>> Group.parse("breakout@10^-5 dqn bdqn")
         Group(game='breakout', learning_rate=1e-05, agents=('dqn', 'bdqn'))
         """
         where, *agents = text.split() or [""]
@@ -68,7 +69,7 @@ class Group:
         try:
             if not agents:
                 raise ValueError
-            return cls(game, float(rate), tuple(agents))
+            return cls(game, number(rate), tuple(agents))
         except ValueError:
             raise DataError(f"a group is written as GAME@LEARNING_RATE AGENT AGENT ..., not {text!r}") from None
 
@@ -83,7 +84,7 @@ class Settings:
     heads: tuple[str, ...] = HEADS
     """The agents, in three groups: each group trains in one program on a GPU."""
     besides: tuple[str, ...] = ()
-    """Further groups on some of the games, each as ``GAME@LEARNING_RATE AGENT AGENT ...``."""
+    """Further groups, each as ``GAME@LEARNING_RATE AGENT AGENT ...``; those on games that are not run are left out."""
     steps: int = 5_000_000
     seeds: int = 10
     learning_rates: tuple[float, ...] = (1e-5, MIDDLE_RATE, 1e-4)
@@ -94,8 +95,7 @@ class Settings:
     """Whether a shard holds all runs of a group, for a GPU; else each run is a shard, for cores."""
 
     def __post_init__(self) -> None:
-        further = [Group.parse(text) for text in self.besides]
-        for game in (*self.games, *(group.game for group in further)):
+        for game in (*self.games, *(group.game for group in self.further)):
             if game not in GAMES:
                 raise DataError(unknown("unknown game", game, GAMES))
         if not self.games or not self.learning_rates or not (*self.single, *self.maxmin, *self.heads):
@@ -103,7 +103,7 @@ class Settings:
         for name, rows in (("games", self.games), ("learning_rates", self.learning_rates)):
             if len(set(rows)) < len(rows):
                 raise DataError(f"{name} has an entry twice: {', '.join(map(str, rows))}")
-        for rate in (*self.learning_rates, *(group.learning_rate for group in further)):
+        for rate in (*self.learning_rates, *(group.learning_rate for group in self.further)):
             if not 0.0 < rate < math.inf:
                 raise DataError(f"learning rates must be positive numbers, not {rate}")
         if self.seeds > SEEDS_APART:
@@ -122,8 +122,16 @@ class Settings:
             for agents in (self.single, self.maxmin, self.heads)
             if agents
         ]
-        further = [Group.parse(text) for text in self.besides]
-        return grid + [group for group in further if group.game in self.games]
+        return grid + [group for group in self.further if group.game in self.games]
+
+    @property
+    def left_out(self) -> list[Group]:
+        """The further ones on other games."""
+        return [group for group in self.further if group.game not in self.games]
+
+    @property
+    def further(self) -> list[Group]:
+        return [Group.parse(text) for text in self.besides]
 
 
 class MinAtar(Experiment[Settings]):
@@ -173,17 +181,15 @@ class MinAtar(Experiment[Settings]):
         return parts
 
     def check(self, settings: Settings) -> None:
-        known: set[tuple[str, float, str]] = set()
-        for group in settings.groups:
+        known: set[tuple[str, str, str]] = set()
+        for group in (*settings.groups, *settings.left_out):
             for name in group.agents:
                 try:
-                    run = group.game, group.learning_rate, make_agent(name).label
+                    run = group.game, power(group.learning_rate), make_agent(name).label
                 except ValueError as error:
                     raise DataError(str(error)) from None
                 if run in known:
-                    raise DataError(
-                        f"{group.game} with learning rate {group.learning_rate:g} has the agent {name} twice"
-                    )
+                    raise DataError(f"{group.game} with the learning rate {run[1]} has the agent {name} twice")
                 known.add(run)
 
     def shards(self, settings: Settings, seed: int) -> list[Shard]:

@@ -249,7 +249,7 @@ def _d7(ends: Ends) -> Finding:
     game = "breakout"
     slow = next((rate for rate in ends.rates(game) if power(rate) == power(SMALLEST_RATE)), ends.rate)
     names = [name for name in ends.variants(game) if name in ends.variants(game, slow)]
-    if game not in ends.games or slow == ends.rate or power(ends.rate) != power(MIDDLE_RATE) or not names:
+    if slow == ends.rate or power(ends.rate) != power(MIDDLE_RATE) or not names:
         raise NotRunError("No variant was run on Breakout with both 10^-4.5 and 10^-5.")
     margins, numbers = {}, {}
     for name in names:
@@ -274,8 +274,8 @@ def _fewer(ends: Ends, game: str, rates: Iterable[float]) -> str:
 def power(rate: float) -> str:
     """A learning rate as a power of ten, with three digits: rates that read alike are taken for the same.
 
-    >>> power(1e-5), power(MIDDLE_RATE), power(3.16e-5)
-    ('10^-5', '10^-4.5', '10^-4.5')
+    >>> power(1e-5), power(MIDDLE_RATE), power(3.16e-5), power(3e-5)
+    ('10^-5', '10^-4.5', '10^-4.5', '10^-4.52')
     """
     return f"10^{math.log10(rate):.3g}"
 

@@ -621,6 +621,19 @@ def test_figures_show_variants_that_have_another_learning_rate_alone() -> None:
     assert "dqn" not in shown["breakout-rates"]
 
 
+def test_what_runs_besides_and_what_does_not_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MINATAR, "forecast", lambda *_: "the plan")
+    groups = "besides=freeway@1e-5 dqn bdqn,breakout@10^-4.5 ddqn"
+    said = maxmean("reproduce", "minatar", "--set", groups, "--dry-run")
+    assert said.stdout == "the plan\n"
+    assert " ".join(said.stderr.split()) == (
+        "Besides every agent on every game: breakout@10^-4.5 ddqn. --set besides= leaves that out. "
+        "Left out, since the game is not run: freeway@10^-5 dqn bdqn."
+    )
+    assert maxmean("reproduce", "minatar", "--set", "besides=", "--dry-run").stderr == ""
+    assert maxmean("reproduce", "minatar", "--set", groups, "--dry-run", "--quiet").stderr == ""
+
+
 def test_runs_on_cores_are_foretold_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
     """Six runs of an hour: two rounds on four cores, one on two such machines; a shard of all takes its time alone."""
     hour = Cost(("dqn",), 1, "1 MiB", 1.0, 3600.0)
@@ -674,7 +687,7 @@ def test_killed_in_the_middle_of_a_shard_it_goes_on_and_yields_the_same_tables(t
     """Killed twice, each time right after a checkpoint: the tables are those of an undisturbed run, to the bit."""
     changes = "games=breakout single=dqn maxmin= heads=te-bdqn:0.1 steps=4000 seeds=2 warmup=500 test_interval=500"
     options = ["--scale", "study", *(word for text in changes.split() for word in ("--set", text))]
-    options += ["--set", "checkpoint_interval=500", "--out"]
+    options += ["--set", "besides=", "--set", "checkpoint_interval=500", "--out"]
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     assert subprocess.run([*COMMAND, *options, str(whole)], capture_output=True).returncode == 0
     for attempt in range(2):

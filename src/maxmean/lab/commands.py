@@ -88,6 +88,9 @@ def reproduce(
         experiments.remove(experiment)
     jobs = [Job.of(experiment, scale, changes or ()) for experiment in experiments]
     console = Console(stderr=True, quiet=quiet)
+    for job in jobs:
+        for remark in job.experiment.remarks(job.settings):
+            console.print(remark, markup=False, highlight=False)
     if dry_run:
         for job in jobs:
             print(job.experiment.forecast(job.settings, lambda text: console.print(text, markup=False)))

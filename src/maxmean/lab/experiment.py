@@ -102,6 +102,10 @@ class Experiment(ABC, Generic[S]):
     def check(self, settings: S) -> None:
         """Raise a DataError for what cannot be run, before anything is; for what the settings cannot know by themselves."""
 
+    def remarks(self, settings: S) -> Sequence[str]:
+        """What one may not expect of these settings, a line each."""
+        return ()
+
     def shards(self, settings: S, seed: int) -> list[Shard]:
         """The shards of these settings, in the order in which their tables are joined."""
         own = {name: value for name, value in plain(settings).items() if name not in self.selectors}

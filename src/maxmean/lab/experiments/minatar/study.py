@@ -73,6 +73,9 @@ class Group:
         except ValueError:
             raise DataError(f"a group is written as GAME@LEARNING_RATE AGENT AGENT ..., not {text!r}") from None
 
+    def __str__(self) -> str:
+        return f"{self.game}@{power(self.learning_rate)} {' '.join(self.agents)}"
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -191,6 +194,14 @@ class MinAtar(Experiment[Settings]):
                 if run in known:
                     raise DataError(f"{group.game} with the learning rate {run[1]} has the agent {name} twice")
                 known.add(run)
+
+    def remarks(self, settings: Settings) -> Sequence[str]:
+        left_out = ", ".join(map(str, settings.left_out))
+        added = ", ".join(str(group) for group in settings.further if group not in settings.left_out)
+        return [
+            *([f"Besides every agent on every game: {added}. --set besides= leaves that out."] if added else ()),
+            *([f"Left out, since the game is not run: {left_out}."] if left_out else ()),
+        ]
 
     def shards(self, settings: Settings, seed: int) -> list[Shard]:
         """From the seed 0 the runs' seeds are 0, 1, ...; from another one they are others."""

@@ -67,6 +67,7 @@ class Ends:
         return [str(game) for game in self.settings.games]
 
     def variants(self, game: str, rate: float | None = None) -> list[str]:
+        """The paper's variants that were run on this game, with the rate that is judged unless another is given."""
         here = self.rate if rate is None else rate
         return [name for name in VARIANTS if (game, here, name) in self._run]
 
@@ -111,7 +112,7 @@ def _from_what_was_run(judge: Callable[[Ends], Finding]) -> Callable[[Results[An
     def judged(results: Results[Any]) -> Finding:
         try:
             ends = Ends(results)
-            run = min(len({*VARIANTS} & {*ends.variants(game)}) for game in ends.games)
+            run = min(len(ends.variants(game)) for game in ends.games)
             if run < len(VARIANTS):
                 raise NotRunError(f"{run} of the paper's {len(VARIANTS)} variants were run with {power(ends.rate)}.")
             return judge(ends)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -22,6 +23,9 @@ import pytest
 import torch
 
 from maxmean import mev
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell leaves it for what it starts in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # or the processes that tests start would not hear Ctrl-C
 
 hypothesis.settings.register_profile("maxmean", derandomize=True, deadline=None, max_examples=40, database=None)
 hypothesis.settings.load_profile("maxmean")

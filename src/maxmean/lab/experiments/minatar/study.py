@@ -134,6 +134,7 @@ class Settings:
 
     @property
     def further(self) -> list[Group]:
+        """What ``besides`` says."""
         return [Group.parse(text) for text in self.besides]
 
 
@@ -196,12 +197,12 @@ class MinAtar(Experiment[Settings]):
                 known.add(run)
 
     def remarks(self, settings: Settings) -> Sequence[str]:
-        left_out = ", ".join(map(str, settings.left_out))
-        added = ", ".join(str(group) for group in settings.further if group not in settings.left_out)
-        return [
-            *([f"Besides every agent on every game: {added}. --set besides= leaves that out."] if added else ()),
-            *([f"Left out, since the game is not run: {left_out}."] if left_out else ()),
-        ]
+        lines = []
+        if added := ", ".join(str(group) for group in settings.further if group.game in settings.games):
+            lines.append(f"Besides every agent on every game: {added}. --set besides= leaves that out.")
+        if left_out := ", ".join(map(str, settings.left_out)):
+            lines.append(f"Left out, since the game is not run: {left_out}.")
+        return lines
 
     def shards(self, settings: Settings, seed: int) -> list[Shard]:
         """From the seed 0 the runs' seeds are 0, 1, ...; from another one they are others."""

@@ -30,6 +30,9 @@ def register(app: typer.Typer) -> None:
 ON_DEVICE = ("minatar/", "gymnax/")
 """What the names begin with that :func:`maxmean.envs.make` knows; all others are Gymnasium's."""
 
+MOST_FRAMES = 10_000
+"""Frames of a moving picture, which are all in memory before it is written."""
+
 _AGENTS = (
     "dqn, ddqn, scdqn:BETA, maxmin-dqn:N, bdqn:HEADS, te-bdqn:ALPHA, ke-bdqn:KERNEL, ada-te-bdqn:STEP, ada-ke-bdqn:STEP. "
     "May be given more than once."
@@ -194,6 +197,15 @@ def watch(
     seed: Annotated[int, typer.Option(help="Seed of the game; of the first, if there are several episodes.")] = 0,
     episodes: Annotated[int, typer.Option(help="Episodes, one after the other.")] = 1,
     frames: Annotated[int, typer.Option(help="Frames of an episode at most.")] = 400,
+    env: Annotated[
+        str | None,
+        typer.Option(
+            "--env",
+            metavar="ID",
+            show_default="the one it was trained in",
+            help="Environment of a Gymnasium agent. One that is imported from a package (package:id) must be named here.",
+        ),
+    ] = None,
     fps: Annotated[float | None, typer.Option(show_default="15, or Gymnasium's", help="Frames a second.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", metavar="", help="No progress and no summary.")] = False,
 ) -> None:
@@ -203,10 +215,13 @@ def watch(
     from rich.progress import track
 
     from ..envs import save_gif
+    from ..mev.show import escaped
 
     if episodes < 1:
         raise _refusal(f"--episodes must be at least 1, not {episodes}")
-    chosen, play, rate = _player(policy)
+    if episodes * frames > MOST_FRAMES:
+        raise _refusal(f"--episodes times --frames must be at most {MOST_FRAMES:,}, not {episodes * frames:,}")
+    chosen, play, rate = _player(policy, env)
     console = Console(stderr=True, quiet=quiet)
     shown, returns = 0, []
 
@@ -223,21 +238,23 @@ def watch(
     if not quiet:
         about = chosen.about
         name = f"{about['variant']} after {about['step']:,} steps on {about['environment']['name']}"
-        typer.echo(f"{name}: {shown} frames, return {', '.join(returns)}, in {gif}.")
+        typer.echo(f"{escaped(name)}: {shown} frames, return {', '.join(returns)}, in {gif}.")
 
 
-def _player(path: str) -> tuple[Policy, Callable[..., Iterator[Moment]], float]:
+def _player(path: str, env: str | None) -> tuple[Policy, Callable[..., Iterator[Moment]], float]:
     """The policy at ``path``, a function that plays an episode of it, and frames a second; from either engine."""
     if find_spec("gymnasium") is not None:
         from ..host import watch as host
 
         training = host.training_at(path)
         if training is not None:
-            policy, env = host.load(training)
-            return policy, partial(host.play, policy, env), host.frame_rate(env)
+            policy, made = host.load(training, env)
+            return policy, partial(host.play, policy, made), host.frame_rate(made)
     from .policy import load
     from .watch import play
 
+    if env is not None:
+        raise _refusal(f"--env is for agents of Gymnasium's environments: a policy at {path} would know its own")
     chosen = load(path)
     return chosen, partial(play, chosen), 15.0
 

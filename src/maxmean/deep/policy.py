@@ -1,9 +1,15 @@
-"""Trained policies on their own: safetensors for the weights, JSON for what they mean. Opening one cannot run code."""
+"""Trained policies on their own: safetensors for the weights, JSON for what they mean, with a checksum of both.
+
+Opening one cannot run code: a file names a trunk from a fixed table, and numbers are looked at before they are used.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
+import math
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..untrusted import ContentError, contents, mapping, number, one_of, parse, several, take, text, truth, whole
 from ..whole import write_whole
 from . import networks
 from .agents import AgentError
@@ -20,10 +27,15 @@ from .networks import Convolution, Ensemble, Nature, Perceptron, Trunk, Weights
 from .plan import describe_environment
 from .program import Program
 
-FORMAT = 1
+FORMAT = 2
+"""1 had no checksum."""
 SHIPPED = Path(__file__).parents[1] / "policies"
 """Trained agents that come with the package, by the name of their environment."""
 _TRUNKS: dict[str, type[Trunk]] = {"convolution": Convolution, "nature": Nature, "perceptron": Perceptron}
+_HEADER = 2**20
+"""Bytes that what is said of a policy, and what safetensors writes before the weights, can have."""
+_SIZE = whole(1, 2**20)
+"""The check of a size: filters, units, rows, columns."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +59,10 @@ class Policy:
         seen = jnp.asarray(observation)
         if seen.shape != self.network.shape:
             raise AgentError(f"this policy sees observations of shape {self.network.shape}, not {seen.shape}")
-        return np.asarray(_values(self.network, self.weights, seen[None])[0])
+        found = np.asarray(_values(self.network, self.weights, seen[None])[0])
+        if not np.isfinite(found).all():
+            raise AgentError("this policy's values are not finite numbers here: its actions mean nothing")
+        return found
 
     def save(self, path: str | Path, *, half: bool = False) -> None:
         """Write ``path`` (.safetensors) and what it means beside it (.json), each whole; on request in half precision."""
@@ -57,7 +72,6 @@ class Policy:
         path.parent.mkdir(parents=True, exist_ok=True)
         kind = np.float16 if half else np.float32
         arrays = {name: np.asarray(leaf).astype(kind) for name, leaf in named_leaves(self.weights)}
-        write_whole(path, save(arrays))
         network = {
             "trunk": describe_trunk(self.network.trunk),
             "shape": list(self.network.shape),
@@ -66,8 +80,11 @@ class Policy:
             "shared": self.network.shared,
             "hidden": self.network.hidden,
         }
-        text = {"format": FORMAT, "network": network, "bootstrapped": self.bootstrapped, "about": self.about}
-        write_whole(path.with_suffix(".json"), json.dumps(text, indent=1, allow_nan=False).encode())
+        said = {"format": FORMAT, "network": network, "bootstrapped": self.bootstrapped, "about": self.about}
+        weights = save(arrays)
+        said["sha256"] = _checksum(weights, said)
+        write_whole(path, weights)
+        write_whole(path.with_suffix(".json"), json.dumps(said, indent=1, allow_nan=False).encode())
 
 
 def load(path: str | Path) -> Policy:
@@ -84,33 +101,56 @@ def load(path: str | Path) -> Policy:
         path = SHIPPED / path
     path = with_suffix(path)
     try:
-        from safetensors.numpy import load_file
-
-        text = json.loads(path.with_suffix(".json").read_text())
-        if text["format"] != FORMAT:
-            raise AgentError(f"it has format {text['format']}, which this version of maxmean does not know")
-        known = text["network"]
-        network = Ensemble(
-            described_trunk(known["trunk"]),
-            tuple(known["shape"]),
-            int(known["n_actions"]),
-            int(known["members"]),
-            bool(known["shared"]),
-            int(known["hidden"]),
-        )
-        arrays = load_file(path)
-        shapes = jax.eval_shape(network.create, jax.random.key(0))
-        weights = jax.tree.unflatten(
-            jax.tree.structure(shapes), [_checked(arrays, name, leaf) for name, leaf in named_leaves(shapes)]
-        )
-        return Policy(network, weights, bool(text["bootstrapped"]), dict(text["about"]))
+        return _read(path)
     except FileNotFoundError:
         known = f"; {', '.join(shipped())} come with maxmean" if shipped() else ""
         raise AgentError(f"there is no policy {path}, or its .json is not beside it{known}") from None
-    except AgentError as error:
+    except (AgentError, ContentError) as error:
         raise AgentError(f"{path} cannot be used: {error}") from None
     except Exception as error:  # whatever a stranger's file makes of the readers
         raise AgentError(f"{path} is not a policy of maxmean: {error}") from None
+
+
+def _read(path: Path) -> Policy:
+    """The policy in this file and the one beside it, if they are whole and fit each other."""
+    from safetensors.numpy import load
+
+    said = _said(path)
+    if not 1 <= take(said, "format", whole()) <= FORMAT:
+        raise AgentError(f"it has format {said['format']}, which this version of maxmean does not know")
+    known, about = take(said, "network", mapping), take(said, "about", mapping)
+    network = Ensemble(
+        described_trunk(take(known, "trunk", mapping)),
+        take(known, "shape", several(_SIZE, 1, 8)),
+        take(known, "n_actions", whole(1, 256)),
+        take(known, "members", whole(1, 32)),
+        take(known, "shared", truth),
+        take(known, "hidden", _SIZE),
+    )
+    for name, check in {"environment": mapping, "variant": text, "step": whole()}.items():
+        take(about, name, check)
+    shapes = jax.eval_shape(network.create, jax.random.key(0))
+    data = contents(path, _HEADER + sum(4 * math.prod(leaf.shape) for leaf in jax.tree.leaves(shapes)))
+    if said["format"] == 1:
+        warnings.warn(
+            f"{path} was written by maxmean 0.1, without a checksum: were it damaged, nobody would know",
+            UserWarning,
+            stacklevel=3,
+        )
+    elif take(said, "sha256", text) != _checksum(data, {name: said[name] for name in said if name != "sha256"}):
+        raise AgentError("it is damaged, or its .json belongs to another policy: their checksum is wrong")
+    arrays = load(data)
+    weights = jax.tree.unflatten(
+        jax.tree.structure(shapes), [_checked(arrays, name, leaf) for name, leaf in named_leaves(shapes)]
+    )
+    if not all_finite(weights):
+        raise AgentError("its weights are not finite numbers: the agent has diverged, and its actions mean nothing")
+    return Policy(network, weights, take(said, "bootstrapped", truth), about)
+
+
+def _said(path: Path) -> dict[str, Any]:
+    """What stands beside a policy."""
+    return parse(contents(path.with_suffix(".json"), _HEADER))
 
 
 def export(program: Program, weights: Weights, members: int, about: dict[str, Any]) -> Policy:
@@ -140,9 +180,9 @@ def _best(folder: Path) -> Path:
 
     def score(path: Path) -> float:
         try:
-            return float(json.loads(path.with_suffix(".json").read_text())["about"]["test_return"])
-        except (OSError, ValueError, KeyError, TypeError):
-            return float("-inf")
+            return take(take(_said(path), "about", mapping), "test_return", number)
+        except (OSError, ContentError):
+            return -math.inf
 
     return max(found, key=score)
 
@@ -156,14 +196,24 @@ def with_suffix(path: str | Path) -> Path:
 def describe_trunk(trunk: Trunk) -> dict[str, Any]:
     """A trunk as plain values; an error for those that are not this package's own."""
     for kind, known in _TRUNKS.items():
-        if isinstance(trunk, known):
+        if type(trunk) is known:  # a class made from one of ours may compute something else
             return {"kind": kind, **vars(trunk)}
     raise AgentError(f"a network with the trunk {trunk!r} cannot be written to a file")
 
 
-def described_trunk(text: dict[str, Any]) -> Trunk:
-    """The trunk that :func:`describe_trunk` described."""
-    return _TRUNKS[text["kind"]](**{k: tuple(v) if isinstance(v, list) else v for k, v in text.items() if k != "kind"})
+def described_trunk(said: dict[str, Any]) -> Trunk:
+    """The trunk that :func:`describe_trunk` described; :class:`ContentError` where it cannot have."""
+    kind = _TRUNKS[take(said, "kind", one_of(_TRUNKS))]
+    fields = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]
+    if set(said) != {"kind", *fields}:
+        raise ContentError(f"its trunk has other entries than kind, {', '.join(fields)}")
+    many = several(_SIZE, 0, 64)
+    return kind(**{name: take(said, name, many if name == "widths" else _SIZE) for name in fields})
+
+
+def all_finite(weights: Any) -> bool:
+    """Whether all weights are finite numbers; those of a run that has diverged are not."""
+    return all(bool(jnp.isfinite(leaf).all()) for leaf in jax.tree.leaves(weights))
 
 
 def named_leaves(weights: Any) -> list[tuple[str, Any]]:
@@ -180,3 +230,10 @@ def _checked(arrays: dict[str, np.ndarray], name: str, leaf: Any) -> jax.Array:
 
 
 _values = jax.jit(networks.Ensemble.values, static_argnums=0)
+
+
+def _checksum(weights: bytes, said: dict[str, Any]) -> str:
+    """Of the weights' file, and of what is said of it in the order of names."""
+    digest = hashlib.sha256(weights)
+    digest.update(json.dumps(said, sort_keys=True, separators=(",", ":")).encode())
+    return digest.hexdigest()

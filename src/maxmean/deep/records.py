@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 
+from ..untrusted import Check, ContentError, mapping, real, several, take, text, whole
 from ..whole import as_parquet, write_whole
 from .block import Block, Measurement
 from .plan import RunId
@@ -47,6 +48,7 @@ QUANTILE_COLUMNS = {**_RUN_COLUMNS, "fifth": "int64", "value": "float64", "bias"
 """``fifth`` 0 holds the fifth of the visited pairs with the smallest predicted values."""
 
 _COLUMNS = {"records": RECORD_COLUMNS, "heads": HEAD_COLUMNS, "quantiles": QUANTILE_COLUMNS}
+_CHECKS: dict[str, Check[Any]] = {"int64": whole(-1), "float64": real, "str": text}
 
 
 class Records:
@@ -54,6 +56,19 @@ class Records:
 
     def __init__(self, rows: dict[str, list[dict[str, Any]]] | None = None) -> None:
         self.rows = rows or {name: [] for name in TABLES}
+
+    @classmethod
+    def checked(cls, rows: dict[str, Any]) -> Records:
+        """The tables of a file, if they have the columns of records and values of their kinds."""
+        found: dict[str, list[dict[str, Any]]] = {}
+        for table, columns in _COLUMNS.items():
+            found[table] = list(take(rows, table, several(mapping)))
+            for row in found[table]:
+                if set(row) != set(columns):
+                    raise ContentError(f"a row of its {table} has other columns than {', '.join(columns)}")
+                for name, kind in columns.items():
+                    take(row, name, _CHECKS[kind])
+        return cls(found)
 
     def add(self, block: Block, found: Measurement) -> list[dict[str, Any]]:
         """Add what was measured of a block; gives the new rows of the main table."""

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import envs
-from .agents import AgentError
+from ..mev.show import escaped, shortened
+from .agents import AgentError, whole_number
 from .policy import Policy
 
 SCALE = 30
@@ -30,8 +31,7 @@ class Moment(NamedTuple):
 
 def play(policy: Policy, *, seed: int = 0, frames: int = 400) -> Iterator[Moment]:
     """One episode of the policy in the environment that it was trained on, at most ``frames`` long."""
-    if frames < 1:
-        raise AgentError(f"frames must be at least 1, not {frames}")
+    check_play(seed, frames)
     game = _game(policy)
     step = jax.jit(game.step)
     key = jax.random.key(seed)
@@ -52,6 +52,13 @@ def play(policy: Policy, *, seed: int = 0, frames: int = 400) -> Iterator[Moment
             return
 
 
+def check_play(seed: int, frames: int) -> None:
+    """Refuse a seed that there is not, and a play of no frames."""
+    whole_number("frames", frames)
+    if whole_number("seed", seed, least=0) >= 2**32:
+        raise AgentError(f"seed must be from 0 to 2^32 - 1, not {seed}")
+
+
 def _game(policy: Policy) -> envs.Environment:
     """The environment that the policy says it was trained on, if that fits its network."""
     known = policy.about.get("environment")
@@ -61,7 +68,12 @@ def _game(policy: Policy) -> envs.Environment:
         or not isinstance(known.get("options"), dict)
     ):
         raise AgentError("this policy does not say what it was trained on")
-    game = envs.make(known["name"], **known["options"])
+    try:
+        game = envs.make(known["name"], **known["options"])
+    except envs.EnvError:
+        raise
+    except Exception as error:  # whatever gymnax makes of a stranger's options
+        raise AgentError(f"this policy's options of {known['name']!r:.60} cannot be used: {error}") from None
     if (game.observation.shape, game.n_actions) != (policy.network.shape, policy.network.n_actions):
         raise AgentError(f"this policy's network does not fit {known['name']}, on which it says it was trained")
     return game
@@ -73,7 +85,7 @@ class Panel:
     """
 
     def __init__(self, title: str, names: Sequence[str]) -> None:
-        self.title, self.names = title, names
+        self.title, self.names = shortened(escaped(title), 40), names
         self.low, self.high = 0.0, 0.0
 
     def beside(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 from typing import Any, SupportsInt
 
 import gymnasium
@@ -12,6 +12,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from .environment import EnvError, Environment, Step, check_action
+from .generators import generator_at
 from .minatar import GAMES
 from .pictures import FPS, render
 from .registry import make
@@ -65,13 +66,20 @@ class GymnasiumEnv(gymnasium.Env[NDArray[Any], SupportsInt]):
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Go on from where :meth:`get_state` was called, of this environment or of another of its kind."""
-        shapes = jax.eval_shape(lambda key: self.env.reset(key)[0], np.zeros(2, np.uint32))
-        leaves = state["state"]
-        self.state = None if leaves is None else jax.tree.unflatten(jax.tree.structure(shapes), leaves)
-        self._over = state["over"]
-        generator = getattr(np.random, state["random"]["bit_generator"])()
-        generator.state = state["random"]
-        self.np_random = np.random.Generator(generator)
+        if not isinstance(state, dict) or set(state) != {"state", "over", "random"}:
+            raise EnvError(f"that is no state of {self.env.name}: it has the entries state, over and random")
+        generator, leaves = generator_at(state["random"]), state["state"]
+        shapes, tree = jax.tree.flatten(_form(self.env))
+        if leaves is not None:
+            here = [(leaf.shape, leaf.dtype) for leaf in shapes]
+            there = [
+                (leaf.shape, leaf.dtype) for leaf in leaves if isinstance(leaf, np.ndarray | np.generic | jax.Array)
+            ]
+            if not isinstance(leaves, list) or len(there) != len(leaves) or here != there:
+                raise EnvError(f"that is no state of {self.env.name}: its arrays have other shapes or types")
+        self.state = None if leaves is None else jax.tree.unflatten(tree, leaves)
+        self._over = bool(state["over"])
+        self.np_random = generator
 
     def _words(self) -> NDArray[np.uint32]:
         """What a key is made of. All chance comes from Gymnasium's generator, which ``reset(seed=...)`` seeds."""
@@ -92,6 +100,12 @@ class Creator:
 
 # Gymnasium finds a creator as an attribute of a module: here it has the game's name.
 globals().update({name: Creator(name) for name in GAMES})
+
+
+@cache
+def _form(env: Environment) -> Any:
+    """Shapes and types of a state."""
+    return jax.eval_shape(lambda key: env.reset(key)[0], np.zeros(2, np.uint32))
 
 
 @partial(jax.jit, static_argnums=0)

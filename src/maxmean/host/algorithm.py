@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-import gymnasium
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
@@ -19,10 +18,10 @@ from ..deep.block import Measurement
 from ..deep.plan import RunId, Variant
 from ..deep.progress import interruptible, make_reporter
 from ..deep.records import Records
-from . import habits, saving
+from . import habits, loading, saving
 from .errors import HostError, Stopped
 from .learner import Learner
-from .making import make_env, make_like
+from .making import make_like, opened
 from .rollouts import NONE, Bias, no_bias
 from .settings import choose
 from .sinks import Sinks, open_sinks
@@ -53,12 +52,12 @@ class Algorithm:
 
     @habits.understood
     def __init__(self, env: Any, *, eval_env: Any = None, **settings: Any) -> None:
-        self.env = _opened(env, "env")
+        self.env = opened(env, "env")
         world = world_of(self.env)
         self.given = settings
         self.choice = choose(type(self).make, world.sight.kind, settings)
         self.agent, self.settings, self.host = self.choice
-        second = _second(make_like(self.env) if eval_env is None else _opened(eval_env, "eval_env"))
+        second = _second(make_like(self.env) if eval_env is None else opened(eval_env, "eval_env"))
         if second is not None and second.env.unwrapped is self.env.unwrapped:
             raise HostError("eval_env must be a second environment: tests in env itself would cut its episodes short")
         if second is not None and not second.like(world):
@@ -197,7 +196,7 @@ class Algorithm:
         environment can be put into its state; else it says so, and a new episode begins. ``eval_env`` and objects that cannot
         be written to a file are given anew; settings may be, and then hold from here on.
         """
-        return saving.load(cls, path, env, settings)
+        return loading.load(cls, path, env, settings)
 
     def describe(self) -> dict[str, Any]:
         """What is being trained, as plain values."""
@@ -244,18 +243,6 @@ def _whole(name: str, value: Any) -> int:
         return whole_number(name, value)
     except AgentError as error:
         raise HostError(str(error)) from None
-
-
-def _opened(env: Any, name: str) -> Any:
-    """An environment, from itself or its id."""
-    if isinstance(env, str):
-        return make_env(env)
-    if isinstance(env, gymnasium.Env | VectorEnv):
-        return env
-    what = f"not {env.__name__}: call it" if callable(env) and hasattr(env, "__name__") else f"not {type(env).__name__}"
-    if type(env).__module__.startswith("stable_baselines3."):
-        what += ": gymnasium.make_vec(id, num_envs) makes one that fits"
-    raise HostError(f"{name} must be a Gymnasium environment, its id, or a vector environment, {what}")
 
 
 def _second(env: Any) -> World | None:

@@ -51,6 +51,34 @@ def make_env(name: str, **options: Any) -> Any:
         ) from None
 
 
+def is_known(name: str) -> bool:
+    """Whether Gymnasium, or this package, knows an environment by that very id without importing anything that the id names."""
+    import gymnasium
+
+    from ..envs import register_gymnasium
+
+    register_gymnasium()
+    if name.startswith("ALE/") and find_spec("ale_py") is not None:
+        import ale_py
+
+        gymnasium.register_envs(ale_py)
+    return name in gymnasium.registry
+
+
+def opened(env: Any, name: str) -> Any:
+    """An environment, from itself or its id."""
+    import gymnasium
+
+    if isinstance(env, str):
+        return make_env(env)
+    if isinstance(env, gymnasium.Env | gymnasium.vector.VectorEnv):
+        return env
+    what = f"not {env.__name__}: call it" if callable(env) and hasattr(env, "__name__") else f"not {type(env).__name__}"
+    if type(env).__module__.startswith("stable_baselines3."):
+        what += ": gymnasium.make_vec(id, num_envs) makes one that fits"
+    raise HostError(f"{name} must be a Gymnasium environment, its id, or a vector environment, {what}")
+
+
 _OF_MANY = ("num_envs", "vectorization_mode", "vector_kwargs", "wrappers")
 """What ``gymnasium.make_vec`` writes beside the environment's own options."""
 

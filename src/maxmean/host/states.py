@@ -13,30 +13,73 @@ Gymnasium's classic control and toy text environments have no such methods, but 
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import gymnasium
 import numpy as np
 from gymnasium.vector import SyncVectorEnv
 
-_ATTRIBUTES = {
-    "gymnasium.envs.classic_control.cartpole.CartPoleEnv": ("state", "steps_beyond_terminated"),
-    "gymnasium.envs.classic_control.acrobot.AcrobotEnv": ("state",),
-    "gymnasium.envs.classic_control.mountain_car.MountainCarEnv": ("state",),
-    "gymnasium.envs.toy_text.blackjack.BlackjackEnv": (
-        "player",
-        "dealer",
-        "dealer_top_card_suit",
-        "dealer_top_card_value_str",
-    ),
-    "gymnasium.envs.toy_text.frozen_lake.FrozenLakeEnv": ("s", "lastaction"),
-    "gymnasium.envs.toy_text.cliffwalking.CliffWalkingEnv": ("s", "lastaction"),
-    "gymnasium.envs.toy_text.taxi.TaxiEnv": ("s", "lastaction", "taxi_orientation", "fickle_step"),
-    "gymnasium.wrappers.common.TimeLimit": ("_elapsed_steps",),
-    "gymnasium.wrappers.common.OrderEnforcing": ("_has_reset",),
-    "gymnasium.wrappers.common.PassiveEnvChecker": ("checked_reset", "checked_step"),
+from ..envs.generators import generator_at
+from .errors import HostError
+
+
+def _numbers(n: int) -> Callable[[Any], bool]:
+    """Whether it is a vector of so many numbers, as an array or a tuple."""
+
+    def fits(value: Any) -> bool:
+        kind = isinstance(value, tuple | np.ndarray) and np.asarray(value).dtype.kind
+        return kind in ("i", "f") and np.shape(value) == (n,)
+
+    return fits
+
+
+def _count(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and 0 <= int(value) < 2**31
+
+
+def _count_or_none(value: Any) -> bool:
+    return value is None or _count(value)
+
+
+def _flag(value: Any) -> bool:
+    return isinstance(value, bool | np.bool_)
+
+
+def _cards(value: Any) -> bool:
+    return isinstance(value, list) and len(value) < 100 and all(_count(card) and 1 <= card <= 10 for card in value)
+
+
+def _label(value: Any) -> bool:
+    return isinstance(value, str) and len(value) < 10
+
+
+_ATTRIBUTES: dict[str, dict[str, Callable[[Any], bool]]] = {
+    "gymnasium.envs.classic_control.cartpole.CartPoleEnv": {
+        "state": _numbers(4),
+        "steps_beyond_terminated": _count_or_none,
+    },
+    "gymnasium.envs.classic_control.acrobot.AcrobotEnv": {"state": _numbers(4)},
+    "gymnasium.envs.classic_control.mountain_car.MountainCarEnv": {"state": _numbers(2)},
+    "gymnasium.envs.toy_text.blackjack.BlackjackEnv": {
+        "player": _cards,
+        "dealer": _cards,
+        "dealer_top_card_suit": _label,
+        "dealer_top_card_value_str": _label,
+    },
+    "gymnasium.envs.toy_text.frozen_lake.FrozenLakeEnv": {"s": _count, "lastaction": _count_or_none},
+    "gymnasium.envs.toy_text.cliffwalking.CliffWalkingEnv": {"s": _count, "lastaction": _count_or_none},
+    "gymnasium.envs.toy_text.taxi.TaxiEnv": {
+        "s": _count,
+        "lastaction": _count_or_none,
+        "taxi_orientation": _count,
+        "fickle_step": _flag,
+    },
+    "gymnasium.wrappers.common.TimeLimit": {"_elapsed_steps": _count_or_none},
+    "gymnasium.wrappers.common.OrderEnforcing": {"_has_reset": _flag},
+    "gymnasium.wrappers.common.PassiveEnvChecker": {"checked_reset": _flag, "checked_step": _flag},
 }
-"""What the state of environments and wrappers without the two methods is made of."""
+"""What the state of environments and wrappers without the two methods is made of, and what each part can be."""
 
 
 def obstacle(env: Any) -> str | None:
@@ -80,11 +123,14 @@ def get_state(env: Any) -> list[Any]:
 
 def set_state(env: Any, state: list[Any], generator: np.random.Generator | None = None) -> None:
     """Put an environment where another of its kind was. With a ``generator`` it has its own luck from there on."""
+    parts = env.envs if isinstance(env, SyncVectorEnv) else _layers(env)
+    if not isinstance(state, list) or len(state) != len(parts):
+        raise HostError(f"that is no state of this environment, which is made of {len(parts)} parts")
     if isinstance(env, SyncVectorEnv):
-        for each, own in zip(env.envs, state, strict=True):
+        for each, own in zip(parts, state, strict=True):
             set_state(each, own)
         return  # which of them begin anew in the next step, the world knows
-    for layer, own in zip(_layers(env), state, strict=True):
+    for layer, own in zip(parts, state, strict=True):
         _set(layer, copy.deepcopy(own))
     if generator is not None:
         env.unwrapped.np_random = generator
@@ -117,14 +163,17 @@ def _set(layer: Any, state: Any) -> None:
     if _has_methods(layer):
         layer.set_state(state)
         return
+    if not isinstance(state, dict):
+        raise HostError(f"that is no state of {type(layer).__name__}")
     if not isinstance(layer, gymnasium.Wrapper):
-        layer.np_random = generator_at(state.pop("random"))
+        layer.np_random = generator_at(state.pop("random", None))
+    known = _ATTRIBUTES[_kind(layer)]
     for name, value in state.items():
+        if name not in known or not known[name](value) or not _inside(layer, name, value):
+            raise HostError(f"that is no state of {type(layer).__name__}: {name!r:.60} is {value!r:.60}")
         setattr(layer, name, value)
 
 
-def generator_at(state: dict[str, Any]) -> np.random.Generator:
-    """A random generator in the state that another of its kind was in."""
-    kind = getattr(np.random, state["bit_generator"])()
-    kind.state = state
-    return np.random.Generator(kind)
+def _inside(layer: Any, name: str, value: Any) -> bool:
+    """Whether a numbered state is one that the environment has."""
+    return name != "s" or value < layer.observation_space.n

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +14,22 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from ..deep.policy import Policy, named_leaves, with_suffix
-from ..deep.watch import Moment, Panel
+from ..deep.policy import Policy, all_finite, named_leaves, with_suffix
+from ..deep.watch import Moment, Panel, check_play
+from ..untrusted import ContentError, contents, mapping, number, optional, parse, several, take, whole
+from ..untrusted import text as text_of
 from . import plain
 from .algorithms import ALGORITHMS
 from .errors import HostError, sentence
-from .making import make_env
-from .saving import read
+from .loading import ALGORITHM, blaming, fitting, read
+from .making import is_known, make_env
+from .settings import choose
 from .worlds import World
 
 LEAST_HEIGHT = 300
 """Pixels. Smaller pictures are enlarged."""
+LARGEST_PLAN = 2**24
+"""Bytes of a plan that is worth a look."""
 
 
 def training_at(path: str | Path) -> Path | None:
@@ -36,44 +41,62 @@ def training_at(path: str | Path) -> Path | None:
     found = sorted([*path.glob("training.safetensors"), *path.glob("runs/*/training.safetensors")])
     if found:
         return max(found, key=_score)
-    plan = path / "plan.json"
-    if plan.is_file() and "algorithm" in json.loads(plan.read_text()):
-        raise HostError(
-            f"{path} has an agent's records but not the agent: write it with agent.save(path), and watch that"
-        )
+    with suppress(OSError, ContentError):
+        if "algorithm" in parse(contents(path / "plan.json", LARGEST_PLAN)):
+            raise HostError(
+                f"{path} has an agent's records but not the agent: write it with agent.save(path), and watch that"
+            )
     return None
 
 
-def load(path: Path) -> tuple[Policy, Any]:
-    """The agent in a training's file, and its environment, which draws itself."""
+def load(path: Path, env: str | None = None) -> tuple[Policy, Any]:
+    """The agent in a training's file, and its environment, which draws itself.
+
+    The environment is the one that the file names, if Gymnasium knows it already. One that would have to be imported is made for
+    a caller who names it as ``env``, never because a file does.
+    """
     text, arrays = read(path, weights := "run.learner.weights.")
-    about = text["about"]
-    if about["environment"] is None:
-        raise HostError(f"{path} does not say in which environment it was trained: that had no id")
-    env = _drawing(about["environment"])
-    given = {name: plain.unpack(value) for name, value in text["given"].items()}
-    kind = next(kind for kind in ALGORITHMS.values() if kind.__name__ == about["algorithm"])
-    agent = kind(env, **{**given, "replay_capacity": 1, "warmup": 1})  # it will not learn
-    if any(agent.describe()["world"][name] != about["world"][name] for name in ("shape", "type", "actions")):
+    with blaming(path):
+        about = take(text, "about", mapping)
+        kind = next(kind for kind in ALGORITHMS.values() if kind.__name__ == take(about, "algorithm", ALGORITHM))
+        given = plain.settings(take(text, "given", mapping))
+        known, step = take(about, "world", mapping), take(take(text, "clock", mapping), "stored", whole())
+        name = env or _named(about, path)
+    made = _drawing(name)
+    with blaming(path):
+        choose(kind.make, World(made).sight.kind, given)
+    agent = kind(made, **{**given, "replay_capacity": 1, "warmup": 1})  # it will not learn
+    if any(agent.describe()["world"][part] != known.get(part) for part in ("shape", "type", "actions")):
         raise HostError(
-            f"{path} was trained in {about['environment']} with wrappers that are not in the file: "
-            f"load it with maxmean.{about['algorithm']}.load(path, env)"
+            f"{path} was not trained in {name} as it is, but with wrappers that are not in the file: "
+            f"load it with maxmean.{kind.__name__}.load(path, env)"
         )
     network = agent.learner.engine.program.network
     shapes = jax.eval_shape(network.create, jax.random.key(0))
-    leaves = [jnp.asarray(arrays[weights + name]) for name, _ in named_leaves(shapes)]
-    known = {
-        "environment": {"name": about["environment"]},
-        "variant": agent.agent.label,
-        "step": text["clock"]["stored"],
-    }
-    return Policy(network, jax.tree.unflatten(jax.tree.structure(shapes), leaves), agent.agent.bootstrapped, known), env
+    with blaming(path):
+        leaves = [jnp.asarray(fitting(arrays, weights + part, leaf)) for part, leaf in named_leaves(shapes)]
+        if not all_finite(leaves):
+            raise HostError("its weights are not finite numbers: the agent has diverged, and its actions mean nothing")
+    said = {"environment": {"name": name}, "variant": agent.agent.label, "step": step}
+    return Policy(network, jax.tree.unflatten(jax.tree.structure(shapes), leaves), agent.agent.bootstrapped, said), made
+
+
+def _named(about: dict[str, Any], path: Path) -> str:
+    """The environment that a file names, if it can be made without importing what it names."""
+    name = take(about, "environment", optional(text_of))
+    if name is None:
+        raise HostError(f"{path} does not say in which environment it was trained: that had no id; name one with --env")
+    if not is_known(name):
+        raise HostError(
+            f"{path} says that it was trained in {name!r:.100}, for which a package would have to be imported, and no file can "
+            "ask for that: if you trust this environment, name it yourself with --env"
+        )
+    return name
 
 
 def play(policy: Policy, env: Any, *, seed: int = 0, frames: int = 400) -> Iterator[Moment]:
     """One episode of the policy, at most ``frames`` long."""
-    if frames < 1:
-        raise HostError(f"frames must be at least 1, not {frames}")
+    check_play(seed, frames)
     world = World(env)
     meanings = getattr(env.unwrapped, "get_action_meanings", None)
     names = meanings() if meanings else [str(world.first_action + a) for a in range(world.n_actions)]
@@ -121,12 +144,17 @@ def _header(path: Path) -> dict[str, Any] | None:
 
     try:
         with safe_open(path, "numpy") as file:
-            return json.loads((file.metadata() or {})["maxmean"])
+            return parse((file.metadata() or {})["maxmean"])
+    except ContentError:
+        return {}  # it says that it is ours: reading it will say what is wrong
     except (OSError, SafetensorError, KeyError, ValueError):
         return None
 
 
 def _score(path: Path) -> float:
     """The return of the last test; less than any where there was none."""
-    tests = [row["test_return"] for row in (_header(path) or {"records": {}})["records"].get("records", [])]
-    return tests[-1] if tests and not math.isnan(tests[-1]) else -math.inf
+    try:
+        rows = take(take(_header(path) or {}, "records", mapping), "records", several(mapping))
+        return take(rows[-1], "test_return", number) if rows else -math.inf
+    except ContentError:
+        return -math.inf

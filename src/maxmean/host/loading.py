@@ -1,0 +1,222 @@
+"""A saved training, read. Anybody may have written the file: what it says is looked at before any of it is used."""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from collections import deque
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..deep.agents import AGENTS, AgentError
+from ..deep.policy import all_finite, named_leaves
+from ..deep.program import Run
+from ..deep.records import Records
+from ..envs import EnvError
+from ..mev.kernels import KernelError
+from ..untrusted import ContentError, mapping, number, one_of, parse, several, take, whole
+from . import plain, states
+from .errors import HostError, sentence
+from .learner import KEPT_STATES, Clock, Lanes
+from .making import opened
+from .saving import FORMAT, checksum, describe, file_of
+from .settings import choose
+from .worlds import Worlds, world_of
+
+if TYPE_CHECKING:
+    from .algorithm import Algorithm
+
+    A = TypeVar("A", bound=Algorithm)
+
+ALGORITHM = one_of([make.__name__ for make in AGENTS.values()])
+"""The check of an algorithm's name: it is that of its class, and of the function that makes its agent."""
+
+
+def load(cls: type[A], path: str | Path, env: Any, settings: dict[str, Any]) -> A:
+    """The algorithm in a file."""
+    path = file_of(path)
+    text, arrays = read(path)
+    env = opened(env, "env")
+    with blaming(path):
+        about = take(text, "about", mapping)
+        there = take(about, "algorithm", ALGORITHM)
+        if there != cls.__name__:
+            raise HostError(f"{path} holds a {there}, not a {cls.__name__}: load it with maxmean.{there}.load")
+        given = {name: each for name, each in take(text, "given", mapping).items() if name not in settings}
+        given = plain.settings(given)
+        choose(cls.make, world_of(env).sight.kind, given)
+        known, clock, records = (
+            take(about, "world", mapping),
+            _clock(text),
+            Records.checked(take(text, "records", mapping)),
+        )
+    algorithm = cls(env, **given, **settings)
+    here = describe(algorithm)["world"]
+    if here != known:
+        raise HostError(f"{path} was trained in another kind of environment: {_difference(known, here)}")
+    learner = algorithm.learner
+    with blaming(path):
+        _fill(arrays, clock, algorithm.settings.replay_capacity, take(about, "settings", mapping))
+    learner.begin()
+    learner.run.replay.delete()  # it may be gigabytes, which the one from the file needs
+    with blaming(path):
+        leaves = [jnp.asarray(fitting(arrays, f"run.{name}", leaf)) for name, leaf in named_leaves(learner.run)]
+        run = jax.tree.unflatten(jax.tree.structure(learner.run), leaves)
+        learner.run = _with_own(run, learner.run, algorithm, take(about, "agent", mapping))
+        learner.kept = _kept(text, learner.world.sight)
+    learner.clock, algorithm.records = clock, records
+    why = _restore(algorithm, text, arrays, path)
+    if why is not None:
+        warnings.warn(
+            f"everything is restored but the environment's state ({why}): a new episode begins",
+            UserWarning,
+            stacklevel=4,
+        )
+        luck = np.random.SeedSequence([algorithm.host.seed, learner.clock.calls]).generate_state(1)
+        learner.enter(learner.world.reset(int(luck[0] >> 1)))
+    if not all_finite(learner.run.learner.weights):
+        warnings.warn(f"{path} holds an agent that has diverged: its actions mean nothing", UserWarning, stacklevel=4)
+    return algorithm
+
+
+@contextmanager
+def blaming(path: Path) -> Iterator[None]:
+    """Have what is wrong with the content of a file said of that file."""
+    try:
+        yield
+    except RecursionError:
+        raise HostError(f"{path} cannot be used: its JSON is nested too deeply") from None
+    except (ContentError, AgentError, EnvError, KernelError) as error:
+        raise HostError(f"{path} cannot be used: {error}") from None
+    except HostError as error:
+        said = str(error)
+        raise HostError(said if str(path) in said else f"{path} cannot be used: {said}") from None
+
+
+def read(path: Path, wanted: str = "") -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """What is in a file, if it is whole and ours; of the arrays, those whose names begin with ``wanted``."""
+    from safetensors import safe_open
+
+    arrays: dict[str, np.ndarray] = {}
+
+    def each(file: Any) -> Iterator[tuple[str, np.ndarray]]:
+        for name in sorted(file.keys()):
+            array = np.require(file.get_tensor(name), requirements="W")
+            if name.startswith(wanted):
+                arrays[name] = array
+            yield name, array
+
+    try:
+        with safe_open(path, "numpy") as file:
+            header = file.metadata() or {}
+            found = checksum(header.get("maxmean", ""), each(file))
+    except FileNotFoundError:
+        raise HostError(f"there is no file {path}") from None
+    except Exception as error:  # whatever a stranger's file makes of the reader
+        raise HostError(f"{path} is not a training of maxmean, or is damaged: {sentence(error)}") from None
+    if "maxmean" not in header or "sha256" not in header:
+        raise HostError(f"{path} is not a training of maxmean")
+    if header["sha256"] != found:
+        raise HostError(f"{path} is damaged: its checksum is wrong")
+    with blaming(path):
+        text = parse(header["maxmean"])
+        kind = take(text, "format", whole())
+        if kind != FORMAT:
+            raise HostError(f"{path} has format {kind}, which this version of maxmean does not know")
+    return text, arrays
+
+
+def fitting(arrays: dict[str, np.ndarray], name: str, leaf: Any) -> np.ndarray:
+    """The array of that name, if it has the shape and the type that are expected."""
+    array = arrays.pop(name, None)
+    if array is None or array.shape != leaf.shape or array.dtype != leaf.dtype:
+        raise ContentError(f"its array {name} is missing or has another shape; were other settings given?")
+    return array
+
+
+def _clock(text: Mapping[str, Any]) -> Clock:
+    said = take(text, "clock", mapping)
+    counts = [field.name for field in dataclasses.fields(Clock) if field.name != "returns"]
+    return Clock(
+        **{name: take(said, name, whole(0, 2**31 - 1)) for name in counts}, returns=take(said, "returns", number)
+    )
+
+
+def _fill(arrays: dict[str, np.ndarray], clock: Clock, capacity: int, about: Mapping[str, Any]) -> None:
+    """Bring the transitions, of which a file has those that were stored, to the size of the replay."""
+    replay = arrays.get("run.replay")
+    if replay is None or replay.ndim != 2:
+        raise ContentError("its array run.replay is missing or has another shape")
+    if len(replay) != min(clock.stored, capacity):
+        known = take(about, "replay_capacity", whole(1))
+        raise ContentError(
+            f"its {len(replay):,} transitions do not fit into a replay of {capacity:,}: load it with replay_capacity={known}"
+        )
+    if len(replay) < capacity:
+        rest = np.zeros((capacity - len(replay), replay.shape[1]), replay.dtype)
+        arrays["run.replay"] = np.concatenate([replay, rest])
+
+
+def _kept(text: Mapping[str, Any], sight: Any) -> deque[tuple[Any, Any]]:
+    """The states that were kept for roll-outs. An environment looks at a state when it is put there."""
+    pairs = plain.unpack(list(take(text, "kept", several(lambda each: each, 0, KEPT_STATES))))
+    for pair in pairs:
+        seen = pair[0] if isinstance(pair, tuple) and len(pair) == 2 else None
+        if not isinstance(seen, np.ndarray) or (seen.shape, seen.dtype) != (sight.shape, sight.dtype):
+            raise ContentError("a state that it keeps for roll-outs has another form")
+    return deque(pairs, maxlen=KEPT_STATES)
+
+
+def _restore(algorithm: Algorithm, text: Mapping[str, Any], arrays: dict[str, np.ndarray], path: Path) -> str | None:
+    """Put the environment where it was; or say why that cannot be done."""
+    why = states.obstacle(algorithm.env)
+    if why is not None:
+        return why
+    if text.get("environment") is None:
+        return "its state was not saved"
+    if text.get("layers") != states.layers(algorithm.env):
+        return "it is made otherwise than the one that was saved"
+    learner = algorithm.learner
+    n, world = learner.world.n, learner.world
+    with blaming(path):
+        state = plain.unpack(text["environment"])
+        lanes = {
+            field.name: fitting(arrays, f"lanes.{field.name}", getattr(learner.lanes, field.name))
+            for field in dataclasses.fields(Lanes)
+        }
+        pending = fitting(arrays, "pending", learner.pending)
+        if not ((pending >= 0) & (pending < world.n_actions)).all():
+            raise ContentError("its array pending holds actions that there are not")
+        ended = fitting(arrays, "ended", np.zeros(n, bool)) if isinstance(world, Worlds) else None
+        try:
+            states.set_state(algorithm.env, state)
+        except (HostError, EnvError):
+            raise
+        except Exception as error:  # of an environment's own set_state
+            raise HostError(
+                f"{path} cannot be used: the environment was given the state in it, and said: {sentence(error)}"
+            ) from error
+    learner.lanes, learner.pending = Lanes(**lanes), pending
+    if isinstance(world, Worlds) and ended is not None:
+        world.ended = ended
+        world.env._autoreset_envs = ended.copy()
+    return None
+
+
+def _with_own(run: Run, new: Run, algorithm: Algorithm, about: Mapping[str, Any]) -> Run:
+    """The run from the file, with the numbers that settings give it: they may have been given anew."""
+    run = run._replace(key=new.key, learning_rate=new.learning_rate, adaptation_rate=new.adaptation_rate)
+    agent = algorithm.agent
+    begun = take(about, agent.parameter_name or "parameter", number)
+    return run if agent.parameter == begun else run._replace(parameter=new.parameter)  # else as far as it has adapted
+
+
+def _difference(known: Mapping[str, Any], here: Mapping[str, Any]) -> str:
+    name = next((name for name in known if known[name] != here.get(name)), "what is known of it")
+    return f"{name} is {known.get(name)!r:.60} there and {here.get(name)!r:.60} here"

@@ -1,0 +1,173 @@
+"""What a file from anybody says, looked at before it is used: JSON of bounded size, and values of the kind that is expected.
+
+A check is a function that gives the value back, or raises :class:`MisfitError` with what it should have been.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import stat
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+Check = Callable[[Any], T]
+
+MOST_VALUES = 4_000_000
+"""Values in one JSON text. Python takes about a hundred bytes for each, however short it is written."""
+LARGEST = 2**63 - 1
+
+
+class ContentError(ValueError):
+    """Content that cannot be used; the message goes on where the file's name stood: "its entry 'step' is missing"."""
+
+
+class MisfitError(ValueError):
+    """What a value should have been: "a whole number from 1 to 32"."""
+
+
+def contents(path: Path, most: int) -> bytes:
+    """What is in a file, if it is a file, and no larger than it can be."""
+    about = path.stat()
+    if not stat.S_ISREG(about.st_mode):
+        raise ContentError(f"{path.name} is no file")
+    if about.st_size > most:
+        raise ContentError(f"{path.name} has {about.st_size:,} bytes, more than the {most:,} that it can have")
+    return path.read_bytes()
+
+
+def parse(text: str | bytes) -> dict[str, Any]:
+    """The object that a JSON text holds.
+
+    >>> parse('{"step": 3}')
+    {'step': 3}
+    >>> parse('[' * 100_000)
+    Traceback (most recent call last):
+    maxmean.untrusted.ContentError: its JSON is nested too deeply
+    """
+    try:
+        text = text if isinstance(text, str) else text.decode()
+        if sum(text.count(mark) for mark in ",[{") > MOST_VALUES:
+            raise ContentError(f"its JSON holds more than {MOST_VALUES:,} values")
+        found = json.loads(text)
+    except UnicodeDecodeError:
+        raise ContentError("it is not UTF-8 text") from None
+    except RecursionError:
+        raise ContentError("its JSON is nested too deeply") from None
+    except json.JSONDecodeError as error:
+        raise ContentError(f"it is not JSON (line {error.lineno}, column {error.colno}: {error.msg})") from None
+    except ValueError:  # a number of more digits than Python converts
+        raise ContentError("its JSON holds a number with thousands of digits") from None
+    if not isinstance(found, dict):
+        raise ContentError(f"its JSON is no object, but a {type(found).__name__}")
+    return found
+
+
+def take(where: Mapping[str, Any], name: str, check: Check[T]) -> T:
+    """The entry of that name, if the check accepts it.
+
+    >>> take({"members": "ten"}, "members", whole(1, 32))
+    Traceback (most recent call last):
+    maxmean.untrusted.ContentError: its entry 'members' must be a whole number from 1 to 32, not 'ten'
+    """
+    if name not in where:
+        raise ContentError(f"its entry {name!r} is missing")
+    try:
+        return check(where[name])
+    except MisfitError as wanted:
+        raise ContentError(f"its entry {name!r} must be {wanted}, not {_brief(where[name])}") from None
+
+
+def whole(least: int = 0, most: int = LARGEST) -> Check[int]:
+    """A whole number in a range."""
+
+    def check(value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            raise MisfitError(f"a whole number from {least} to {most}")
+        return value
+
+    return check
+
+
+def number(value: Any) -> float:
+    """A finite number, whole or not."""
+    try:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            raise MisfitError("a finite number")
+    except OverflowError:  # a whole number that is larger than any other kind can be
+        raise MisfitError("a finite number") from None
+    return value
+
+
+def real(value: Any) -> float:
+    """A number, or one of nan and the infinities."""
+    return value if isinstance(value, float) else number(value)
+
+
+def text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise MisfitError("a text")
+    return value
+
+
+def truth(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise MisfitError("true or false")
+    return value
+
+
+def mapping(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise MisfitError("an object")
+    return value
+
+
+def one_of(known: Collection[str]) -> Check[str]:
+    """One of some names."""
+
+    def check(value: Any) -> str:
+        if not isinstance(value, str) or value not in known:
+            raise MisfitError(f"one of {', '.join(known)}")
+        return value
+
+    return check
+
+
+def several(check: Check[T], least: int = 0, most: int = LARGEST) -> Check[tuple[T, ...]]:
+    """A list, each part of which another check accepts."""
+
+    def checked(value: Any) -> tuple[T, ...]:
+        if not isinstance(value, list | tuple) or not least <= len(value) <= most:
+            raise MisfitError("a list" if not least else f"a list of {least} to {most} parts")
+        try:
+            return tuple(check(each) for each in value)
+        except MisfitError as wanted:
+            raise MisfitError(f"a list, each part {wanted}") from None
+
+    return checked
+
+
+def optional(check: Check[T]) -> Check[T | None]:
+    """None, or what another check accepts."""
+
+    def checked(value: Any) -> T | None:
+        if value is None:
+            return None
+        try:
+            return check(value)
+        except MisfitError as wanted:
+            raise MisfitError(f"{wanted}, or nothing") from None
+
+    return checked
+
+
+def _brief(value: Any) -> str:
+    """A value in few characters, however long it is."""
+    if isinstance(value, dict | list | tuple):
+        return f"a {type(value).__name__} of {len(value)}"
+    if isinstance(value, int) and abs(value) > LARGEST:
+        return "a number of more than 18 digits"
+    shown = repr(value[:60]) if isinstance(value, str) else repr(value)
+    return shown if len(shown) <= 70 else f"{shown[:67]}..."

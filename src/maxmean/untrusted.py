@@ -49,11 +49,12 @@ def parse(text: str | bytes) -> dict[str, Any]:
     """
     try:
         text = text if isinstance(text, str) else text.decode()
-        if sum(text.count(mark) for mark in ",[{") > MOST_VALUES:
-            raise ContentError(f"its JSON holds more than {MOST_VALUES:,} values")
-        found = json.loads(text)
     except UnicodeDecodeError:
         raise ContentError("it is not UTF-8 text") from None
+    if sum(text.count(mark) for mark in ",[{") > MOST_VALUES:
+        raise ContentError(f"its JSON holds more than {MOST_VALUES:,} values")
+    try:
+        found = json.loads(text)
     except RecursionError:
         raise ContentError("its JSON is nested too deeply") from None
     except json.JSONDecodeError as error:

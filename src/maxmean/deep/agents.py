@@ -210,6 +210,8 @@ def whole_number(name: str, value: Any, *, least: int = 1) -> int:
     whole = isinstance(value, Integral) or (isinstance(value, Real) and float(value).is_integer())
     if isinstance(value, bool) or not whole:
         raise AgentError(f"{name} must be a whole number, not {value!r}")
+    if value > 2**31 - 1:
+        raise AgentError(f"{name} must be at most 2^31 - 1, not {value}")
     if value < least:
         raise AgentError(f"{name} must be at least {least}, not {value}")
     return int(value)

@@ -216,11 +216,14 @@ def watch(
 
     from ..envs import save_gif
     from ..mev.show import escaped
+    from .watch import check_play
 
     if episodes < 1:
         raise _refusal(f"--episodes must be at least 1, not {episodes}")
     if episodes * frames > MOST_FRAMES:
         raise _refusal(f"--episodes times --frames must be at most {MOST_FRAMES:,}, not {episodes * frames:,}")
+    for first in (seed, seed + episodes - 1):
+        check_play(first, frames)
     chosen, play, rate = _player(policy, env)
     console = Console(stderr=True, quiet=quiet)
     shown, returns = 0, []

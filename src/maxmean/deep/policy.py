@@ -143,6 +143,8 @@ def _read(path: Path) -> Policy:
     weights = jax.tree.unflatten(
         jax.tree.structure(shapes), [_checked(arrays, name, leaf) for name, leaf in named_leaves(shapes)]
     )
+    if len(arrays) > len(jax.tree.leaves(shapes)):
+        raise AgentError("it holds arrays that have no place in its network")
     if not all_finite(weights):
         raise AgentError("its weights are not finite numbers: the agent has diverged, and its actions mean nothing")
     return Policy(network, weights, take(said, "bootstrapped", truth), about)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from numbers import Integral
 from typing import NamedTuple
 
 import jax
@@ -55,8 +56,8 @@ def play(policy: Policy, *, seed: int = 0, frames: int = 400) -> Iterator[Moment
 def check_play(seed: int, frames: int) -> None:
     """Refuse a seed that there is not, and a play of no frames."""
     whole_number("frames", frames)
-    if whole_number("seed", seed, least=0) >= 2**32:
-        raise AgentError(f"seed must be from 0 to 2^32 - 1, not {seed}")
+    if not isinstance(seed, Integral) or not 0 <= seed < 2**32:
+        raise AgentError(f"seed must be a whole number from 0 to 2^32 - 1, not {seed!r}")
 
 
 def _game(policy: Policy) -> envs.Environment:

@@ -29,6 +29,8 @@ from .saving import FORMAT, checksum, describe, file_of
 from .settings import choose
 from .worlds import Worlds, world_of
 
+T = TypeVar("T")
+
 if TYPE_CHECKING:
     from .algorithm import Algorithm
 
@@ -66,8 +68,7 @@ def load(cls: type[A], path: str | Path, env: Any, settings: dict[str, Any]) -> 
     learner.begin()
     learner.run.replay.delete()  # it may be gigabytes, which the one from the file needs
     with blaming(path):
-        leaves = [jnp.asarray(fitting(arrays, f"run.{name}", leaf)) for name, leaf in named_leaves(learner.run)]
-        run = jax.tree.unflatten(jax.tree.structure(learner.run), leaves)
+        run = fitting_tree(arrays, "run.", learner.run)
         learner.run = _with_own(run, learner.run, algorithm, take(about, "agent", mapping))
         learner.kept = _kept(text, learner.world.sight)
     learner.clock, algorithm.records = clock, records
@@ -138,6 +139,15 @@ def fitting(arrays: dict[str, np.ndarray], name: str, leaf: Any) -> np.ndarray:
     if array is None or array.shape != leaf.shape or array.dtype != leaf.dtype:
         raise ContentError(f"its array {name} is missing or has another shape; were other settings given?")
     return array
+
+
+def fitting_tree(arrays: dict[str, np.ndarray], start: str, form: T) -> T:
+    """All arrays whose names begin with ``start``, if they are those of a tree of that form, and no others."""
+    leaves = [jnp.asarray(fitting(arrays, f"{start}{name}", leaf)) for name, leaf in named_leaves(form)]
+    more = next((name for name in arrays if name.startswith(start)), None)
+    if more is not None:
+        raise ContentError(f"its array {more:.100} has no place in this agent; were other settings given?")
+    return jax.tree.unflatten(jax.tree.structure(form), leaves)
 
 
 def _clock(text: Mapping[str, Any]) -> Clock:

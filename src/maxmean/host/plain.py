@@ -77,7 +77,7 @@ def unpack(value: Any) -> Any:
             return _array(value)
         case "epsilon":
             initial, final, steps = (take(value, name, number) for name in ("initial", "final", "steps"))
-            return EpsilonGreedy(initial, final, steps)  # type: ignore[arg-type]  (settings look at them once more)
+            return EpsilonGreedy(initial, final, steps)  # type: ignore[arg-type]  # settings look at it again
         case "kernel":
             return _kernel(value)
         case "trunk":

@@ -168,6 +168,9 @@ def _set(layer: Any, state: Any) -> None:
     if not isinstance(layer, gymnasium.Wrapper):
         layer.np_random = generator_at(state.pop("random", None))
     known = _ATTRIBUTES[_kind(layer)]
+    missing = [name for name in known if hasattr(layer, name) and name not in state]
+    if missing:
+        raise HostError(f"that is no state of {type(layer).__name__}: {missing[0]!r} is missing")
     for name, value in state.items():
         if name not in known or not known[name](value) or not _inside(layer, name, value):
             raise HostError(f"that is no state of {type(layer).__name__}: {name!r:.60} is {value!r:.60}")

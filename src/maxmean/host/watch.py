@@ -10,18 +10,17 @@ from typing import Any
 
 import gymnasium
 import jax
-import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from ..deep.policy import Policy, all_finite, named_leaves, with_suffix
+from ..deep.policy import Policy, all_finite, with_suffix
 from ..deep.watch import Moment, Panel, check_play
 from ..untrusted import ContentError, contents, mapping, number, optional, parse, several, take, whole
 from ..untrusted import text as text_of
 from . import plain
 from .algorithms import ALGORITHMS
 from .errors import HostError, sentence
-from .loading import ALGORITHM, blaming, fitting, read
+from .loading import ALGORITHM, blaming, fitting_tree, read
 from .making import is_known, make_env
 from .settings import choose
 from .worlds import World
@@ -74,11 +73,11 @@ def load(path: Path, env: str | None = None) -> tuple[Policy, Any]:
     network = agent.learner.engine.program.network
     shapes = jax.eval_shape(network.create, jax.random.key(0))
     with blaming(path):
-        leaves = [jnp.asarray(fitting(arrays, weights + part, leaf)) for part, leaf in named_leaves(shapes)]
-        if not all_finite(leaves):
+        values = fitting_tree(arrays, weights, shapes)
+        if not all_finite(values):
             raise HostError("its weights are not finite numbers: the agent has diverged, and its actions mean nothing")
     said = {"environment": {"name": name}, "variant": agent.agent.label, "step": step}
-    return Policy(network, jax.tree.unflatten(jax.tree.structure(shapes), leaves), agent.agent.bootstrapped, said), made
+    return Policy(network, values, agent.agent.bootstrapped, said), made
 
 
 def _named(about: dict[str, Any], path: Path) -> str:

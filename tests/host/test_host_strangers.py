@@ -1,0 +1,244 @@
+"""Saved agents from strangers: what they say is refused in one sentence, and nothing of it runs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from safetensors import safe_open
+
+from host_toys import Walk, small
+from maxmean import DQN, KEBDQN, mev
+from maxmean.deep import EpsilonGreedy
+from maxmean.deep.networks import Perceptron
+from maxmean.host import HostError, watch
+from maxmean.host.making import is_known
+from strangers import NASTY, drop, entries, forge_agent, nothing_runs, put
+
+CARTPOLE = "CartPole-v1"
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An agent with all that a file can hold: a kernel, a trunk, records, kept states, an environment's state."""
+    own = {"kernel": mev.Beta(2.0, 0.5), "network": Perceptron((4,)), "k": 2, "measure_bias": True, "test_episodes": 1}
+    agent = KEBDQN(CARTPOLE, **{**small(bias_episodes_per_head=1, replay_capacity=60), **own}).learn(60)
+    return agent.save(tmp_path_factory.mktemp("saved") / "agent")
+
+
+@pytest.fixture
+def file(saved: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copy(saved, tmp_path / "agent.safetensors"))
+
+
+def kernel(name: str, /, **numbers: Any) -> Callable[[dict[str, Any]], None]:
+    return put("given/kernel", {"__kind__": "kernel", "name": name, "numbers": numbers})
+
+
+def generator(name: str) -> Callable[[dict[str, Any]], None]:
+    return lambda text: text["environment"][-1]["random"].update(bit_generator=name)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (kernel("__init__", name="evil"), "it names a kernel that there is not: '__init__'"),
+        (kernel("__getattr__", name="evil"), "it names a kernel that there is not: '__getattr__'"),
+        (kernel("theory"), "it names a kernel that there is not: 'theory'"),
+        (kernel("Custom", function="evil"), "it names a kernel that there is not: 'Custom'"),
+        (kernel("Beta", a=2.0, b="0.5"), "its entry 'b' must be a finite number, not '0.5'"),
+        (kernel("Beta", a=2.0, b=float("inf")), "its entry 'b' must be a finite number, not inf"),
+        (kernel("Beta", a=2.0), "the kernel Beta in it has other parameters than a, b"),
+        (generator("test"), "the state of a random generator names its kind, one of PCG64, .*, not 'test'"),
+        (generator("default_rng"), "not 'default_rng'"),
+        (put("given/eval_env", "evil:Env-v0"), "KEBDQN has no setting 'eval_env'"),
+    ],
+)
+def test_what_a_file_names_is_looked_up_and_never_called(
+    change: Any, said: str, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forge_agent(file, change)
+    env = gymnasium.make(CARTPOLE)
+    with nothing_runs(tmp_path, monkeypatch), pytest.raises(HostError, match=said) as refusal:
+        KEBDQN.load(file, env)
+    assert str(file) in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("name", ["evil:Env-v0", "evil.part:Env-v0", "NoSuch-v0", "ALE/evil:Pong-v5", "evil"])
+def test_no_file_has_an_environment_imported(
+    name: str, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forge_agent(file, put("about/environment", name))
+    is_known(CARTPOLE)  # our own environments are registered before anything is watched for
+    with nothing_runs(tmp_path, monkeypatch), pytest.raises(HostError, match="name it yourself with --env") as refusal:
+        watch.load(file)
+    assert repr(name) in str(refusal.value)
+
+
+def test_who_names_the_environment_gets_it(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    forge_agent(file, put("about/environment", "evil:Env-v0"))
+    policy, env = watch.load(file, CARTPOLE)
+    assert (env.spec.id, policy.about["environment"]) == (CARTPOLE, {"name": CARTPOLE})
+
+
+def test_a_state_sets_only_what_an_environments_state_is_made_of(file: Path) -> None:
+    with safe_open(file, "numpy") as opened:
+        layers = json.loads(opened.metadata()["maxmean"])["layers"]
+    assert layers[-1] == "CartPoleEnv"
+    for name, value in (("step", 1), ("unwrapped", None), ("__class__", "x"), ("gravity", 0.0)):
+        forge_agent(file, put(f"environment/3/{name}", value))
+        with pytest.raises(HostError, match=f"that is no state of CartPoleEnv: '{name}' is"):
+            KEBDQN.load(file, CARTPOLE)
+        forge_agent(file, drop(f"environment/3/{name}"))
+    assert KEBDQN.load(file, CARTPOLE).num_timesteps == 60
+
+
+def everything() -> list[tuple[str, Any]]:
+    """Every entry of a saved agent taken away, and with some values of other kinds in its place, others for each."""
+    places = [
+        "format", "about", "about/algorithm", "about/world", "about/world/shape", "about/world/actions", "about/agent",
+        "about/agent/parameter", "about/settings", "given", "given/kernel", "given/kernel/name", "given/kernel/numbers",
+        "given/kernel/numbers/a", "given/network", "given/network/trunk", "given/network/trunk/kind",
+        "given/network/trunk/widths", "given/k", "given/warmup", "given/replay_capacity", "given/batch_size", "given/hidden",
+        "given/measure_bias", "clock", "clock/stored", "clock/calls", "clock/returns", "records", "records/records",
+        "records/records/0", "records/records/0/step", "records/records/0/variant", "records/heads", "kept", "kept/0",
+        "kept/0/items", "kept/0/items/0/type", "kept/0/items/0/shape", "kept/0/items/0/data", "environment/0",
+        "environment/0/_elapsed_steps", "environment/3/state", "environment/3/random", "environment/3/random/state",
+        "environment/3/random/state/state", "environment/3/random/has_uint32",
+    ]  # fmt: skip
+    return [(place, value) for i, place in enumerate(places) for value in ("drop", *(2 * NASTY)[4 * i % 14 :][:4])]
+
+
+def test_no_entry_of_another_kind_ends_in_anything_but_a_sentence(file: Path, saved: Path) -> None:
+    """Each entry is missing once, and has four of the nasty values; what is not refused loads and plays."""
+    env, seen, accepted = gymnasium.make(CARTPOLE), np.zeros(4, np.float32), []
+    with safe_open(saved, "numpy") as opened:
+        known = set(entries(json.loads(opened.metadata()["maxmean"])))
+    for place, value in everything():
+        assert place in known or place.startswith("environment/"), f"there is no entry {place}"
+        shutil.copy(saved, file)
+        forge_agent(file, drop(place) if value == "drop" else put(place, value))
+        said, agent = None, None
+        try:
+            agent = KEBDQN.load(file, env)
+        except HostError as error:
+            said = str(error)
+        if agent is not None:
+            accepted.append((place, value))
+            assert agent.predict(seen)[0] in (0, 1)
+        else:
+            assert said is not None
+            assert str(file) in said or "this training needs" in said, (place, value, said)
+            assert "\n" not in said, (place, value, said)
+            assert len(said) < 600, (place, value, said)
+    assert 0 < len(accepted) < 25, accepted
+
+
+def nested(text: dict[str, Any]) -> str:
+    return json.dumps(text).replace('"kept": ', '"kept": ' + "[" * 100_000 + "]" * 100_000 + ', "old": ', 1)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda text: "[1, 2]", "its JSON is no object, but a list"),
+        (lambda text: "{", r"it is not JSON \(line 1, column 2"),
+        (nested, "its JSON is nested too deeply"),
+        (lambda text: '{"format": ' + "9" * 5000 + "}", "a number with thousands of digits"),
+        (lambda text: '{"format": 99}', "has format 99, which this version of maxmean does not know"),
+        (lambda text: "[" + "0," * 4_000_001 + "0]", "more than 4,000,000 values"),
+    ],
+    ids=["list", "cut", "nested", "digits", "format", "large"],
+)
+def test_text_that_is_no_agents_is_refused(change: Any, said: str, file: Path) -> None:
+    forge_agent(file, change)
+    with pytest.raises(HostError, match=said):
+        KEBDQN.load(file, CARTPOLE)
+    with pytest.raises(HostError, match=said):
+        watch.load(file)
+
+
+@pytest.mark.parametrize(
+    ("name", "array"),
+    [
+        ("run.replay", None),
+        ("run.replay", np.zeros((60, 3), np.uint32)),
+        ("run.replay", np.zeros(60, np.uint32)),
+        ("run.learner.weights.hidden.bias", None),
+        ("run.learner.weights.hidden.bias", np.zeros((2, 3), np.float32)),
+        ("lanes.seen", np.zeros((1, 5), np.float32)),
+        ("lanes.episode", np.zeros(1, np.float64)),
+        ("pending", np.zeros(3, np.int32)),
+        ("pending", np.full(1, 9, np.int32)),
+        ("pending", None),
+        ("run.learner.weights.evil", np.zeros(3, np.float32)),
+    ],
+)
+def test_arrays_of_another_form_are_refused(name: str, array: Any, file: Path) -> None:
+    forge_agent(file, lambda text: None, {name: array})
+    with pytest.raises(HostError, match=rf"{file} cannot be used: its (array {name}|\d+ transitions)"):
+        KEBDQN.load(file, CARTPOLE)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_an_agent_that_has_diverged_says_so(value: float, file: Path) -> None:
+    with safe_open(file, "numpy") as opened:
+        name = next(name for name in opened.keys() if name.startswith("run.learner.weights."))  # noqa: SIM118
+        array = opened.get_tensor(name)
+    forge_agent(file, lambda text: None, {name: np.full_like(array, value)})
+    with pytest.raises(HostError, match="its weights are not finite numbers: the agent has diverged"):
+        watch.load(file)
+    with pytest.warns(UserWarning, match="holds an agent that has diverged: its actions mean nothing"):
+        KEBDQN.load(file, CARTPOLE)
+
+
+def test_the_best_of_strange_files_is_looked_for_without_a_traceback(file: Path, tmp_path: Path) -> None:
+    for i, change in enumerate(
+        (drop("records"), put("records/records/0", 3), put("records/records", 7), lambda text: "[]")
+    ):
+        run = tmp_path / "runs" / str(i)
+        run.mkdir(parents=True)
+        forge_agent(Path(shutil.copy(file, run / "training.safetensors")), change)
+    assert watch.training_at(tmp_path) in [tmp_path / "runs" / str(i) / "training.safetensors" for i in range(4)]
+    (empty := tmp_path / "empty").mkdir()
+    for plan in ("[]", "{", "[" * 100_000, "\xff"):
+        (empty / "plan.json").write_text(plan, encoding="latin-1")
+        assert watch.training_at(empty) is None
+
+
+def test_an_environments_own_set_state_is_quoted(tmp_path: Path) -> None:
+    path = DQN(Walk(), eval_env=Walk(), **small()).learn(33).save(tmp_path / "agent")
+    forge_agent(path, drop("environment/0/time"))
+    with pytest.raises(HostError, match="the environment was given the state in it, and said: 'time'"):
+        DQN.load(path, Walk(), eval_env=Walk())
+
+
+def test_what_is_not_in_the_file_is_asked_for_by_its_name(tmp_path: Path) -> None:
+    """A kernel or a trunk of one's own is code, which no file holds."""
+
+    class Wide(Perceptron):
+        """It could compute anything."""
+
+    def mine(t: Any) -> Any:
+        return mev.Gaussian(0.5)(t)
+
+    given: dict[str, dict[str, Any]] = {"network": {"network": Wide((4,))}, "kernel": {"kernel": mev.Custom(mine)}}
+    for name, own in given.items():
+        path = KEBDQN(Walk(), eval_env=Walk(), k=2, **small(**own)).save(tmp_path / name)
+        with pytest.raises(HostError, match=rf"its {name}, a \w+, is not in the file: give it again as {name}="):
+            KEBDQN.load(path, Walk(), eval_env=Walk())
+        assert KEBDQN.load(path, Walk(), eval_env=Walk(), **own).num_timesteps == 0
+
+
+def test_numbers_of_other_libraries_are_saved(tmp_path: Path) -> None:
+    agent = KEBDQN(Walk(), eval_env=Walk(), k=2, kernel=mev.Gaussian(np.float32(0.5)), **small())
+    assert KEBDQN.load(agent.save(tmp_path / "ke"), Walk(), eval_env=Walk()).given["kernel"] == mev.Gaussian(0.5)
+    dqn = DQN(Walk(), eval_env=Walk(), exploration=EpsilonGreedy(1, 0.1, 1e3), **small())  # type: ignore[arg-type]
+    assert DQN.load(dqn.save(tmp_path / "dqn"), Walk(), eval_env=Walk()).choice == dqn.choice

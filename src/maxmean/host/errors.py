@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ..mev.show import shortened
+
 
 class HostError(ValueError):
     """An environment, a setting or a file that does not fit; the message is one sentence that says what would."""
@@ -12,5 +14,5 @@ class Stopped(KeyboardInterrupt):
 
 
 def sentence(error: BaseException) -> str:
-    """What a library says of an error, on one line and without its full stop, to be quoted in a sentence of ours."""
-    return " ".join(str(error).split()).rstrip(".")
+    """What a library says of an error, on one short line and without its full stop, to be quoted in a sentence of ours."""
+    return shortened(" ".join(str(error)[:10_000].split()).rstrip("."), 300)

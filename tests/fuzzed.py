@@ -1,0 +1,124 @@
+"""The kinds of files that :mod:`fuzzing` changes: how an original is made, and how it is used."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+from fuzzing import Kind, change_json
+
+
+def table(name: str) -> Kind:
+    """A table of observations; it has no checksum, so that other data are an answer too."""
+
+    def make(folder: Path) -> None:
+        import numpy as np
+        import pandas as pd
+
+        luck = np.random.default_rng(0)
+        frame = pd.DataFrame({"option": list("abc") * 40, "value": luck.normal(size=120).round(3)})
+        if name.endswith(".parquet"):
+            frame.to_parquet(folder / name)
+        else:
+            frame.to_csv(folder / name, index=False)
+
+    def use(folder: Path) -> Any:
+        from maxmean.mev.compare import compare_problem
+        from maxmean.mev.estimate import Problem
+        from maxmean.mev.files import stream_table
+        from maxmean.mev.inputs import refuse_unusable
+        from maxmean.mev.layouts import Columns, read_options
+        from maxmean.mev.methods import Settings
+
+        options = read_options(stream_table(str(folder / name)), Columns())
+        refuse_unusable(options)
+        problem = Problem.of(options, Settings(), lower_is_better=False, seed=0, resamples=10)
+        return json.dumps(compare_problem(problem, ["me", "ke"], level=0.95).to_dict(), allow_nan=False)
+
+    return Kind(make, use, signed=False)
+
+
+def _make_agent(folder: Path) -> None:
+    from host_toys import small
+    from maxmean import KEBDQN, mev
+    from maxmean.deep.networks import Perceptron
+
+    own = {"kernel": mev.Beta(2.0, 0.5), "network": Perceptron((4,)), "k": 2, "measure_bias": True, "test_episodes": 1}
+    KEBDQN("CartPole-v1", **{**small(bias_episodes_per_head=1, replay_capacity=60), **own}).learn(60).save(folder / "agent")
+
+
+def _use_agent(folder: Path) -> Any:
+    """What it does where it was trained, and its records; `watch` must come to the same weights or refuse it too."""
+    import warnings
+
+    import numpy as np
+
+    from maxmean import KEBDQN
+    from maxmean.host import watch
+
+    _little_memory()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        agent = KEBDQN.load(folder / "agent", "CartPole-v1")
+    seen = np.random.default_rng(0).normal(size=(20, 4)).astype(np.float32)
+    actions = agent.predict(seen)[0].tolist()
+    policy, _ = watch.load(folder / "agent.safetensors")
+    assert [policy.act(each) for each in seen[:3]] == actions[:3]
+    return actions, agent.num_timesteps, agent.table.to_json()
+
+
+def _forge_agent(folder: Path, luck: random.Random) -> None:
+    from strangers import forge_agent
+
+    forge_agent(folder / "agent.safetensors", lambda text: change_json(text, luck))
+
+
+def _little_memory() -> None:
+    """Have the machine look like one with half a gigabyte, so that what asks for more is refused before it is taken."""
+    from maxmean.deep import memory
+
+    memory.available = lambda: 2**29
+
+
+def _make_policy(folder: Path) -> None:
+    import jax
+
+    from maxmean.deep.networks import Convolution, Ensemble
+    from maxmean.deep.policy import Policy
+
+    network = Ensemble(Convolution(2), (10, 10, 4), 6, 2, True, 4)
+    about = {
+        "environment": {"name": "minatar/breakout", "options": {"sticky": 0.1, "ramping": True, "step_limit": 20}},
+        "variant": "ke-bdqn",
+        "step": 7,
+        "test_return": 1.0,
+    }
+    Policy(network, network.create(jax.random.key(0)), True, about).save(folder / "policy")
+
+
+def _use_policy(folder: Path) -> Any:
+    import numpy as np
+
+    from maxmean import deep
+    from maxmean.deep.watch import _game
+
+    policy = deep.load(folder / "policy")
+    _game(policy)
+    seen = np.random.default_rng(0).random((3, *policy.network.shape)) < 0.3
+    return [policy.act(each) for each in seen], policy.about
+
+
+def _forge_policy(folder: Path, luck: random.Random) -> None:
+    from strangers import forge_policy
+
+    forge_policy(folder / "policy.safetensors", lambda text: change_json(text, luck))
+
+
+KINDS = {
+    "csv": table("data.csv"),
+    "parquet": table("data.parquet"),
+    "agent": Kind(_make_agent, _use_agent, forge=_forge_agent),
+    "policy": Kind(_make_policy, _use_policy, forge=_forge_policy),
+}

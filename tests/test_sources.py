@@ -1,0 +1,106 @@
+"""No step of the source makes code of data: names that are not written in the source are looked up in tables of ours.
+
+The test walks the source for every call that could turn a name into something that runs. A new one must be looked at, and its
+place and the reason why no file can reach it are written down here.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import maxmean
+
+SOURCE = Path(maxmean.__file__).parent
+
+ALWAYS = {
+    "eval",
+    "exec",
+    "compile",
+    "__import__",
+    "import_module",
+    "attrgetter",
+    "methodcaller",
+    "globals",
+    "locals",
+    "system",
+}
+"""Calls that are noticed whatever their arguments are."""
+BY_NAME = {"getattr": 1, "setattr": 1, "delattr": 1, "__setattr__": 1, "find_spec": 0}
+"""Calls that are noticed unless the argument of this number is a text in the source."""
+FORBIDDEN = {"pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve", "subprocess", "ctypes"}
+"""Modules that are not imported."""
+
+REASONS = {
+    "__init__.__getattr__": "names of the package's own table",
+    "deep/__init__.__getattr__": "names of the package's own table",
+    "host/__init__.__getattr__": "names of the package's own table",
+    "mev/__init__.__getattr__": "names of the package's own table",
+    "envs/gymnasium_env": "one creator for each of our games",
+    "deep/plan.describe_environment": "fields of a dataclass",
+    "deep/settings.__post_init__": "names in the source, one line above",
+    "envs/minatar/game.__post_init__": "fields of a dataclass",
+    "host/learner._compiled_settings": "names in the source, one line above",
+    "host/loading._restore": "fields of a dataclass",
+    "host/making._share_statistics": "names in the source, one line above",
+    "host/making.need_gymnasium": "names in the source",
+    "host/making._atari": "names in the source",
+    "host/making.make_env": "a package that the caller named; whether it is there, without importing it",
+    "host/saving.save": "fields of a dataclass",
+    "host/settings.__post_init__": "names in the source, one line above",
+    "host/settings._check_epsilon": "names in the source, one line above",
+    "host/states._get": "names of a table in the source",
+    "host/states._set": "names that are in a table in the source, with values that its checks accept",
+    "deep/commands._need_jax": "names of the package's own table",
+    "mev/layouts.named": "fields of a dataclass",
+    "mev/pytrees.register": "fields of a dataclass",
+    "tabular/mdp.__post_init__": "names in the source",
+}
+
+
+def calls() -> Iterator[tuple[str, str]]:
+    """Every such call: where it is, and what is called."""
+    for path in sorted(SOURCE.rglob("*.py")):
+        module = path.relative_to(SOURCE).with_suffix("").as_posix()
+        yield from _within(ast.parse(path.read_text()), module, "")
+
+
+def _within(node: ast.AST, module: str, function: str) -> Iterator[tuple[str, str]]:
+    for child in ast.iter_child_nodes(node):
+        inner = f".{child.name}" if isinstance(child, ast.FunctionDef) and not function else function
+        if isinstance(child, ast.Call):
+            name = child.func.attr if isinstance(child.func, ast.Attribute) else getattr(child.func, "id", "")
+            if (name in ALWAYS and not _of_regex(child)) or (name in BY_NAME and not _written(child, BY_NAME[name])):
+                yield f"{module}{function}", name
+        yield from _within(child, module, inner)
+
+
+def _of_regex(call: ast.Call) -> bool:
+    """``re.compile`` and JAX's ``lowered.compile()`` compile no text of Python."""
+    return isinstance(call.func, ast.Attribute) and call.func.attr == "compile"
+
+
+def _written(call: ast.Call, number: int) -> bool:
+    """Whether the argument of that number is a text in the source; ``object.__setattr__`` has the object first."""
+    return len(call.args) > number and isinstance(call.args[number], ast.Constant)
+
+
+def test_every_step_from_a_name_to_something_that_runs_has_a_reason() -> None:
+    found = {where for where, _ in calls()}
+    assert found - set(REASONS) == set(), "new: can a file reach it? Look it up in a table instead, or say why not"
+    assert set(REASONS) - found == set(), "gone: the reason can go too"
+
+
+def test_nothing_that_runs_what_it_reads_is_imported() -> None:
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
+            assert not {name.partition(".")[0] for name in names} & FORBIDDEN, f"{path}: {names}"
+
+
+def test_the_walk_sees_what_it_should() -> None:
+    source = "import numpy as np\ndef f(name):\n    def g():\n        return getattr(np.random, name)()\n    return eval(name), g\n"
+    assert sorted(_within(ast.parse(source), "m", "")) == [("m.f", "eval"), ("m.f", "getattr")]
+    assert not list(_within(ast.parse("getattr(x, 'y'); re.compile('z')"), "m", ""))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import random
+import sys
 from pathlib import Path
 from typing import Any
 
-from fuzzing import Kind, change_json
+from fuzzing import Kind, change_json, fuzz
 
 
 def table(name: str) -> Kind:
@@ -46,7 +47,9 @@ def _make_agent(folder: Path) -> None:
     from maxmean.deep.networks import Perceptron
 
     own = {"kernel": mev.Beta(2.0, 0.5), "network": Perceptron((4,)), "k": 2, "measure_bias": True, "test_episodes": 1}
-    KEBDQN("CartPole-v1", **{**small(bias_episodes_per_head=1, replay_capacity=60), **own}).learn(60).save(folder / "agent")
+    KEBDQN("CartPole-v1", **{**small(bias_episodes_per_head=1, replay_capacity=60), **own}).learn(60).save(
+        folder / "agent"
+    )
 
 
 def _use_agent(folder: Path) -> Any:
@@ -122,3 +125,6 @@ KINDS = {
     "agent": Kind(_make_agent, _use_agent, forge=_forge_agent),
     "policy": Kind(_make_policy, _use_policy, forge=_forge_policy),
 }
+
+if __name__ == "__main__":
+    print(json.dumps(fuzz(KINDS[sys.argv[1]], int(sys.argv[2]), int(sys.argv[3]))))

@@ -3,14 +3,13 @@
 A kind makes an original in a folder, and uses what is in such a folder. Each case copies the original, changes one of its files
 and uses it. It may be refused with one of the kind's own errors, in one line. It must not raise anything else, take longer than
 ``LONGEST`` seconds, import a module that reading the original did not need, begin a process, or write a file; and where the kind
-has a checksum, what is accepted must act as the original does. All of it happens in a process of its own, whose memory is measured::
+has a checksum, what is accepted must act as the original does. It happens in a process of its own, whose memory is measured::
 
-    python tests/fuzzing.py KIND CASES SEED      # prints what happened as JSON
+    python tests/fuzzed.py KIND CASES SEED       # prints what happened as JSON
 """
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import resource
@@ -54,7 +53,15 @@ class HungError(BaseException):
 class Watch:
     """Hears of imports, processes and written files, by Python's audit events."""
 
-    EVENTS = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.fork", "socket.connect", "ctypes.dlopen")
+    EVENTS = (
+        "subprocess.Popen",
+        "os.system",
+        "os.exec",
+        "os.posix_spawn",
+        "os.fork",
+        "socket.connect",
+        "ctypes.dlopen",
+    )
 
     def __init__(self) -> None:
         self.heard: list[str] | None = None
@@ -124,12 +131,32 @@ def _number(data: bytes, luck: random.Random) -> bytes:
     return data[:place] + luck.choice(NUMBERS) + data[end:]
 
 
-NUMBERS = (b"0", b"-1", b"1e400", b"NaN", b"Infinity", b"1e30", b"9" * 30, b"4294967296", b"0.5", b"true", b"null", b'"x"')
+NUMBERS = (
+    b"0",
+    b"-1",
+    b"1e400",
+    b"NaN",
+    b"Infinity",
+    b"1e30",
+    b"9" * 30,
+    b"4294967296",
+    b"0.5",
+    b"true",
+    b"null",
+    b'"x"',
+)
 TOKENS = (
     *NUMBERS, b"{", b"}", b"[", b"]" * 50, b"[" * 2000, b'"', b",", b"\n", b"\r\n", b"\x00", b"\xff\xfe", b"\x1b[2J", b"\t", b"'",
-    b"../../../../etc/passwd", b"__class__", b"os:system", b"\xe2\x80\xae", b"\xed\xa0\x80", b"PAR1", b"," * 3000, b"nan", b"=1+1",
+    b"../../../../etc/passwd", b"__class__", b"os:system", b"\xe2\x80\xae", b"\xed\xa0\x80", b"PAR1", b"," * 3000,
+    b"nan", b"=1+1",
 )  # fmt: skip
 CHANGES: tuple[Change, ...] = (_flip, _flip, _cut, _remove, _repeat, _insert, _overwrite, _number, _number)
+
+
+VALUES: tuple[Any, ...] = (
+    None, True, False, -1, 0, 1, 2, 10**30, 2**31, 1.5, 1e300, float("nan"), float("inf"), "x", "", "__init__", "test", "os:x",
+    [], [[]], [0] * 50, {}, {"__kind__": "kernel", "name": "__init__", "numbers": {"name": "evil"}},
+)  # fmt: skip
 
 
 def change_json(value: Any, luck: random.Random) -> Any:
@@ -147,11 +174,10 @@ def change_json(value: Any, luck: random.Random) -> Any:
         if luck.random() < 0.15:
             return value[:place] + value[place + 1 :]
         return [*value[:place], change_json(value[place], luck), *value[place + 1 :]]
-    nasty = (None, True, False, -1, 0, 1, 2, 10**30, 2**31, 1.5, 1e300, float("nan"), float("inf"), "x", "", "__init__", "test")
-    return luck.choice((*nasty, "os:x", [], [[]], {}, {"__kind__": "kernel", "name": "__init__", "numbers": {"name": "evil"}}, [0] * 50))
+    return luck.choice(VALUES)
 
 
-def fuzz(kind: Kind, cases: int, seed: int, say: Callable[[int], None] = lambda done: None) -> dict[str, Any]:
+def fuzz(kind: Kind, cases: int, seed: int) -> dict[str, Any]:
     """Change and use an original so many times; what happened, and what must not have."""
     luck, watch = random.Random(seed), Watch()
     here = Path(tempfile.mkdtemp(prefix="fuzz-"))
@@ -172,13 +198,12 @@ def fuzz(kind: Kind, cases: int, seed: int, say: Callable[[int], None] = lambda 
     for _ in range(10):  # what errors need is imported by some first cases, which count as any other
         _case(kind, original, changed, targets, luck, expected, watch, counts, faults)
     modules = set(sys.modules)
-    for case in range(10, cases):
+    for _ in range(10, cases):
         _case(kind, original, changed, targets, luck, expected, watch, counts, faults)
         new = {name for name in set(sys.modules) - modules if not name.startswith(LIBRARIES)}
         if new:
             faults.append(f"imported {sorted(new)}")
             modules |= new
-        say(case)
     if sorted(path.name for path in trap.glob("*.sprung")):
         faults.append("a module of the working directory was run")
     shutil.rmtree(here)
@@ -186,7 +211,10 @@ def fuzz(kind: Kind, cases: int, seed: int, say: Callable[[int], None] = lambda 
     return {"cases": cases, "memory_mib": memory, **counts, "faults": faults[:20], "fault_count": len(faults)}
 
 
-LIBRARIES = ("jax", "numpy", "pandas", "pyarrow", "scipy", "encodings", "maxmean", "safetensors", "orbax", "gymnasium", "matplotlib", "PIL", "importlib", "email", "rich")
+LIBRARIES = (
+    "jax", "numpy", "pandas", "pyarrow", "scipy", "encodings", "maxmean", "safetensors", "orbax", "gymnasium", "matplotlib",
+    "PIL", "importlib", "email", "rich",
+)  # fmt: skip
 """What may be imported late: libraries that this package names itself."""
 
 
@@ -243,10 +271,3 @@ def _case(
 
 def _listing(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
-
-
-if __name__ == "__main__":
-    from fuzzed import KINDS
-
-    name, cases, seed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-    print(json.dumps(fuzz(KINDS[name], cases, seed, lambda case: print("." * (case % 100 == 0), end="", file=sys.stderr, flush=True))))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,6 +20,7 @@ from maxmean.cli import app
 from maxmean.deep import checkpoint
 from maxmean.deep.targets import NextValues
 from maxmean.deep.watch import play
+from strangers import forge_policy, put
 
 TINY = deep.Settings(
     warmup=60,
@@ -171,8 +171,7 @@ def test_a_strangers_policy_is_looked_at_before_it_plays(
 ) -> None:
     for path in (trained / "policies").iterdir():
         shutil.copy(path, tmp_path)
-    text = json.loads((tmp_path / "dqn.json").read_text())
-    (tmp_path / "dqn.json").write_text(json.dumps({**text, "about": about}))
+    forge_policy(tmp_path / "dqn.safetensors", put("about", about))
     with pytest.raises(deep.AgentError, match=sentence):
         next(play(deep.load(tmp_path / "dqn")))
 

@@ -131,7 +131,7 @@ def test_every_entry_of_another_kind_is_refused_or_plays(file: Path, saved: Path
         (put("network/trunk", {"kind": "convolution", "filters": 16, "evil": 1}), "its trunk has other entries"),
         (put("network/hidden", 10**15), "a whole number from 1 to 1048576"),
         (put("network/shape", [10, 10, 2**19]), "its array trunk.weights is missing or has another shape"),
-        (put("about/variant", 3), "its entry 'variant' must be a text, not 3"),
+        (put("about", 3), "its entry 'about' must be an object, not 3"),
     ],
 )
 def test_text_that_is_no_policys_is_refused(
@@ -150,7 +150,7 @@ def test_extra_weights_have_no_place(file: Path) -> None:
 
 def test_a_name_that_drives_a_terminal_is_spelt_out(file: Path, tmp_path: Path) -> None:
     """Also one that no font could draw."""
-    forge_policy(file, put("about/variant", "\x1b[2J\x07ke\u202e\ud800" + "x" * 5000))
+    forge_policy(file, put("about/variant", "\x1b[2J\x07ke\u202e\ud800" + "x" * 500_000))
     shown = maxmean("watch", file, "--gif", tmp_path / "a.gif", "--frames", 2, "-q")
     assert (shown.returncode, shown.stderr) == (0, "")
     shown = maxmean("watch", file, "--gif", tmp_path / "a.gif", "--frames", 2)

@@ -215,8 +215,7 @@ def watch(
     from rich.progress import track
 
     from ..envs import save_gif
-    from ..mev.show import escaped
-    from .watch import check_play
+    from .watch import check_play, title
 
     if episodes < 1:
         raise _refusal(f"--episodes must be at least 1, not {episodes}")
@@ -239,9 +238,7 @@ def watch(
 
     save_gif(pictures(), gif, fps=rate if fps is None else fps)
     if not quiet:
-        about = chosen.about
-        name = f"{about['variant']} after {about['step']:,} steps on {about['environment']['name']}"
-        typer.echo(f"{escaped(name)}: {shown} frames, return {', '.join(returns)}, in {gif}.")
+        typer.echo(f"{title(chosen)}: {shown} frames, return {', '.join(returns)}, in {gif}.")
 
 
 def _player(path: str, env: str | None) -> tuple[Policy, Callable[..., Iterator[Moment]], float]:

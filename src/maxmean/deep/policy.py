@@ -127,8 +127,6 @@ def _read(path: Path) -> Policy:
         take(known, "shared", truth),
         take(known, "hidden", _SIZE),
     )
-    for name, check in {"environment": mapping, "variant": text, "step": whole()}.items():
-        take(about, name, check)
     shapes = jax.eval_shape(network.create, jax.random.key(0))
     data = contents(path, _HEADER + sum(4 * math.prod(leaf.shape) for leaf in jax.tree.leaves(shapes)))
     if said["format"] == 1:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from .. import envs
 from ..mev.show import escaped, shortened
+from ..untrusted import ContentError, mapping, take, text
 from .agents import AgentError, whole_number
 from .policy import Policy
 
@@ -39,7 +40,7 @@ def play(policy: Policy, *, seed: int = 0, frames: int = 400) -> Iterator[Moment
     key, first = jax.random.split(key)
     state, seen = game.reset(first)
     total, values, names = 0.0, policy.values(seen), [_name(game, a) for a in range(game.n_actions)]
-    panel = Panel(str(policy.about["variant"]), names)
+    panel = Panel(str(policy.about.get("variant", "")), names)
     for _ in range(frames):
         values = policy.values(seen)
         action = policy.act(seen)
@@ -53,6 +54,16 @@ def play(policy: Policy, *, seed: int = 0, frames: int = 400) -> Iterator[Moment
             return
 
 
+def title(policy: Policy) -> str:
+    """Who plays, in a few words; a policy that somebody else has made may not say all of it."""
+    about = policy.about
+    step, env = about.get("step"), about.get("environment")
+    name = str(about.get("variant", "an agent"))
+    name += f" after {step:,} steps" if isinstance(step, int) else ""
+    name += f" on {env['name']}" if isinstance(env, dict) and "name" in env else ""
+    return shortened(escaped(name), 200)
+
+
 def check_play(seed: int, frames: int) -> None:
     """Refuse a seed that there is not, and a play of no frames."""
     whole_number("frames", frames)
@@ -62,21 +73,19 @@ def check_play(seed: int, frames: int) -> None:
 
 def _game(policy: Policy) -> envs.Environment:
     """The environment that the policy says it was trained on, if that fits its network."""
-    known = policy.about.get("environment")
-    if (
-        not isinstance(known, dict)
-        or not isinstance(known.get("name"), str)
-        or not isinstance(known.get("options"), dict)
-    ):
-        raise AgentError("this policy does not say what it was trained on")
     try:
-        game = envs.make(known["name"], **known["options"])
+        known = take(policy.about, "environment", mapping)
+        name, options = take(known, "name", text), take(known, "options", mapping)
+    except ContentError:
+        raise AgentError("this policy does not say what it was trained on") from None
+    try:
+        game = envs.make(name, **options)
     except envs.EnvError:
         raise
     except Exception as error:  # whatever gymnax makes of a stranger's options
-        raise AgentError(f"this policy's options of {known['name']!r:.60} cannot be used: {error}") from None
+        raise AgentError(f"this policy's options of {name!r:.60} cannot be used: {error}") from None
     if (game.observation.shape, game.n_actions) != (policy.network.shape, policy.network.n_actions):
-        raise AgentError(f"this policy's network does not fit {known['name']}, on which it says it was trained")
+        raise AgentError(f"this policy's network does not fit {name}, on which it says it was trained")
     return game
 
 

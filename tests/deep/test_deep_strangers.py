@@ -137,6 +137,7 @@ def test_every_entry_of_another_kind_is_refused_or_plays(file: Path, saved: Path
 def test_text_that_is_no_policys_is_refused(
     change: Any, said: str, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    deep.load(file)
     forge_policy(file, change)
     with nothing_runs(tmp_path, monkeypatch), pytest.raises(deep.AgentError, match=said):
         deep.load(file)

@@ -18,7 +18,6 @@ from maxmean import DQN, KEBDQN, mev
 from maxmean.deep import EpsilonGreedy
 from maxmean.deep.networks import Perceptron
 from maxmean.host import HostError, watch
-from maxmean.host.making import is_known
 from strangers import NASTY, drop, entries, forge_agent, nothing_runs, put
 
 CARTPOLE = "CartPole-v1"
@@ -63,8 +62,9 @@ def generator(name: str) -> Callable[[dict[str, Any]], None]:
 def test_what_a_file_names_is_looked_up_and_never_called(
     change: Any, said: str, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    forge_agent(file, change)
     env = gymnasium.make(CARTPOLE)
+    KEBDQN.load(file, env)
+    forge_agent(file, change)
     with nothing_runs(tmp_path, monkeypatch), pytest.raises(HostError, match=said) as refusal:
         KEBDQN.load(file, env)
     assert str(file) in str(refusal.value)
@@ -75,8 +75,8 @@ def test_what_a_file_names_is_looked_up_and_never_called(
 def test_no_file_has_an_environment_imported(
     name: str, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    watch.load(file)
     forge_agent(file, put("about/environment", name))
-    is_known(CARTPOLE)  # our own environments are registered before anything is watched for
     with nothing_runs(tmp_path, monkeypatch), pytest.raises(HostError, match="name it yourself with --env") as refusal:
         watch.load(file)
     assert repr(name) in str(refusal.value)

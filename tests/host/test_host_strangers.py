@@ -17,7 +17,7 @@ from host_toys import Walk, small
 from maxmean import DQN, KEBDQN, mev
 from maxmean.deep import EpsilonGreedy
 from maxmean.deep.networks import Perceptron
-from maxmean.host import HostError, watch
+from maxmean.host import HostError, plain, saving, watch
 from strangers import NASTY, drop, entries, forge_agent, nothing_runs, put
 
 CARTPOLE = "CartPole-v1"
@@ -242,3 +242,20 @@ def test_numbers_of_other_libraries_are_saved(tmp_path: Path) -> None:
     assert KEBDQN.load(agent.save(tmp_path / "ke"), Walk(), eval_env=Walk()).given["kernel"] == mev.Gaussian(0.5)
     dqn = DQN(Walk(), eval_env=Walk(), exploration=EpsilonGreedy(1, 0.1, 1e3), **small())  # type: ignore[arg-type]
     assert DQN.load(dqn.save(tmp_path / "dqn"), Walk(), eval_env=Walk()).choice == dqn.choice
+
+
+def test_what_a_header_cannot_hold_is_left_out_with_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every file that is written can be read again: what states take is looked at before, the longest first."""
+    agent = DQN(Walk(), eval_env=Walk(), **small()).learn(60)
+    assert agent.learner.kept
+    whole = len(json.dumps(json.dumps({"kept": plain.pack(list(agent.learner.kept))})))
+    monkeypatch.setattr(saving, "LONGEST_TEXT", whole)
+    with pytest.warns(
+        UserWarning, match="everything is saved but the states that roll-outs begin in: the file's header"
+    ) as said:
+        path = agent.save(tmp_path / "agent")
+    assert [each.filename for each in said] == [__file__]
+    assert not DQN.load(path, Walk(), eval_env=Walk()).learner.kept
+    monkeypatch.setattr(saving, "LONGEST_TEXT", 10)
+    with pytest.raises(HostError, match="more than a file's header can hold"):
+        agent.save(tmp_path / "other")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..deep.policy import named_leaves, with_suffix
+from ..untrusted import few_enough
 from ..whole import appearing
 from . import plain, states
 from .errors import HostError
@@ -25,6 +26,11 @@ if TYPE_CHECKING:
     from .algorithm import Algorithm
 
 FORMAT = 1
+LONGEST_TEXT = 90_000_000
+"""Characters that JSON may have in the header of a file, with each quotation mark and backslash counted twice: safetensors opens
+no file with more than 100,000,000.
+"""
+_LEFT_OUT = {"kept": "the states that roll-outs begin in", "environment": "the environment's state"}
 
 
 def describe(algorithm: Algorithm) -> dict[str, Any]:
@@ -71,7 +77,7 @@ def save(algorithm: Algorithm, path: str | Path) -> Path:
         "environment": state,
         "kept": kept,
     }
-    text = json.dumps(about)
+    text = _text(about)
     # In the order of their axes, for safetensors writes memory as it lies; without a copy of what lies so, as the replay does.
     arrays = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     path = file_of(path)
@@ -100,6 +106,26 @@ def _states(algorithm: Algorithm) -> tuple[Any, Any]:
     except HostError as error:  # it means something else by a state: what was learned is not lost for that
         warnings.warn(f"everything is saved but the environment's state ({error})", UserWarning, stacklevel=4)
         return None, []
+
+
+def _text(about: dict[str, Any]) -> str:
+    """What is said of the arrays, as JSON that can be read again; states that are too much for that are left out."""
+    ways: tuple[dict[str, Any], ...] = ({}, {"kept": []}, {"kept": [], "environment": None})
+    for without in ways:
+        text = json.dumps({**about, **without})
+        if few_enough(text) and len(text) + text.count('"') + text.count("\\") < LONGEST_TEXT:
+            break
+    else:
+        raise HostError(
+            f"what is known of this training is more than a file's header can hold, {LONGEST_TEXT:,} characters"
+        )
+    if without:
+        warnings.warn(
+            f"everything is saved but {' and '.join(_LEFT_OUT[name] for name in without)}: the file's header cannot hold so much",
+            UserWarning,
+            stacklevel=4,
+        )
+    return text
 
 
 def checksum(text: str, arrays: Iterable[tuple[str, np.ndarray]]) -> str:

@@ -116,7 +116,7 @@ class Algorithm:
         learner, interval = self.learner, self.settings.test_interval
         goal = self.num_timesteps + _whole("total_timesteps", total_timesteps)
         reporter = make_reporter(Console(stderr=True), not progress_bar, goal, 1, self.num_timesteps)
-        sinks = open_sinks(self.describe(), out, self.num_timesteps, tensorboard=tensorboard, wandb=wandb)
+        sinks = open_sinks(self.describe(), out, self.num_timesteps, self.records, tensorboard=tensorboard, wandb=wandb)
         with sinks, reporter, interruptible() as stopped:
             learner.begin()
             while self.num_timesteps < goal:

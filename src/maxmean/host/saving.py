@@ -18,6 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..deep.directory import system_error, unwritten
 from ..deep.policy import named_leaves, with_suffix
 from ..deep.program import Run
 from ..deep.records import Records
@@ -56,6 +57,7 @@ def describe(algorithm: Algorithm) -> dict[str, Any]:
 
 def save(algorithm: Algorithm, path: str | Path) -> Path:
     """Write ``path`` (.safetensors)."""
+    from safetensors import SafetensorError
     from safetensors.numpy import save_file
 
     learner = algorithm.learner
@@ -87,8 +89,9 @@ def save(algorithm: Algorithm, path: str | Path) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         with appearing(path) as beside:
             save_file(arrays, beside, {"maxmean": text, "sha256": _checksum(text, sorted(arrays.items()))})
-    except OSError as error:
-        raise HostError(f"cannot write {path}: {error.strerror}") from None
+    except (OSError, SafetensorError) as error:
+        why = error if isinstance(error, OSError) else system_error(error)
+        raise HostError(unwritten(path, why)) from None
     return path
 
 

@@ -379,3 +379,23 @@ def test_the_second_process_on_the_command_line_gets_the_sentence(whole: Path, t
         answer = maxmean("train", *options, "--out", tmp_path / "run")
     assert answer.returncode == 2
     assert answer.stderr.startswith(f"maxmean: another process is training in {tmp_path / 'run'}; wait until it has")
+
+
+@pytest.mark.parametrize("where", ["nowhere", "full disk", "closed pipe", "closed file"])
+def test_a_training_goes_on_though_nobody_hears_of_it(
+    whole: Path, tmp_path: Path, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if where == "closed pipe":
+        reader, writer = os.pipe()
+        os.close(reader)
+        stream: Any = os.fdopen(writer, "w", buffering=1)
+    else:
+        stream = None if where == "nowhere" else Path("/dev/full").open("w", buffering=1)  # noqa: SIM115
+    if where == "closed file":
+        stream.close()
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stderr", stream)
+        assert train(tmp_path / "run", 500, quiet=False).finished
+    if where in ("full disk", "closed pipe"):
+        stream.close()  # what it could not take is forgotten
+    same(whole, tmp_path / "run")

@@ -23,7 +23,7 @@ from .directory import clear, held, writing
 from .memory import Need, need, refuse_too_much
 from .plan import Plan
 from .policy import Policy
-from .progress import Silent, interruptible, make_reporter
+from .progress import Silent, interruptible, make_reporter, standard_error
 from .records import Records
 from .settings import Settings
 
@@ -116,7 +116,7 @@ def train(
     blocks = make_blocks(plan, batched=batched)
     needed = need(blocks)
     refuse_too_much(needed)
-    console = console or Console(stderr=True)
+    console = console or standard_error()
     with nullcontext() if out is None else held(Path(out), plan.describe()) as folder:
         for block in blocks:
             block.create()

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from ..deep.agents import parse_arguments
 from ..deep.directory import held, writing
+from ..deep.progress import standard_error
 from ..whole import as_parquet, write_whole
 from .errors import HostError, Stopped
 from .keeping import Keeper
@@ -51,7 +52,7 @@ def train(
     jobs = _jobs(agents, seeds, learning_rates, given)
     first = [ALGORITHMS[job.algorithm](make_env(env), **job.settings) for job in jobs if job.settings["seed"] == 0]
     about = {"environment": env, "trainings": [agent.describe() for agent in first], "seeds": seeds}
-    console = Console(stderr=True, quiet=quiet)
+    console = standard_error(quiet=quiet)
     with held(out, about):
         for job in jobs:
             if not _run(job, env, steps, out, jobs, checkpoint_interval, tensorboard, wandb, console):

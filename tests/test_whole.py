@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from maxmean.whole import write_whole
+from maxmean.whole import PREFIX, sweep, write_whole
 
 
 def test_a_written_file_is_all_there_is(tmp_path: Path) -> None:
@@ -58,3 +60,14 @@ def test_a_failing_write_leaves_what_was_there(
         write_whole(target, b"new")
     assert target.read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["old.png"]
+
+
+def test_what_another_process_is_writing_stays_though_the_clock_was_set_forward(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", "pass"]) as ended:
+        ended.wait()
+    dead, alive = tmp_path / f"{PREFIX}{ended.pid}-00", tmp_path / f"{PREFIX}{os.getppid()}-00"
+    for path in (dead, alive):
+        path.touch()
+        os.utime(path, (0, 0))
+    sweep(tmp_path)
+    assert os.listdir(tmp_path) == [alive.name]

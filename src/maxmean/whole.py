@@ -60,13 +60,30 @@ def half_written(path: Path) -> bool:
 
 
 def sweep(folder: Path, age: float = 3600.0) -> None:
-    """Remove what killed processes left half-written in ``folder`` more than ``age`` seconds ago."""
+    """Remove what killed processes left half-written in ``folder`` more than ``age`` seconds ago.
+
+    A clock that was set forward makes everything old: what a process of this machine may still be writing stays.
+    """
     for left in folder.glob(f"{PREFIX}*"):
         try:
-            if time.time() - left.stat().st_mtime > age:
+            if time.time() - left.stat().st_mtime > age and not _being_written(left):
                 left.unlink()
         except OSError:  # another process was quicker, or it is not ours to remove
             continue
+
+
+def _being_written(path: Path) -> bool:
+    """Whether there is a process of the number that such a file bears, as far as can be known."""
+    process, _, rest = path.name.removeprefix(PREFIX).partition("-")
+    if os.name != "posix" or not process.isdecimal() or not rest:
+        return False
+    try:
+        os.kill(int(process), 0)
+    except PermissionError:  # there is, and it is another's
+        return True
+    except (ProcessLookupError, OverflowError):
+        return False
+    return True
 
 
 def as_parquet(table: pd.DataFrame) -> bytes:

@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 
 from maxmean import deep, envs
-from maxmean.deep import checkpoint, memory
+from maxmean.deep import checkpoint, directory, memory
 from maxmean.deep.block import Block, make_blocks
 from maxmean.deep.plan import Plan
 from maxmean.deep.records import TABLES
@@ -248,23 +248,24 @@ def test_a_directory_with_other_files_is_refused(tmp_path: Path) -> None:
 
 def test_what_a_kill_left_before_there_was_a_plan_is_nothing(tmp_path: Path) -> None:
     (tmp_path / ".maxmean-123-abcd").write_text("{")
-    assert checkpoint.claim(tmp_path, {"a": 1}) == tmp_path
+    with directory.held(tmp_path, {"a": 1}):
+        assert not (tmp_path / ".maxmean-123-abcd").exists()
     assert json.loads((tmp_path / "plan.json").read_text()) == {"a": 1}
 
 
 def test_two_trainings_do_not_share_a_directory(tmp_path: Path) -> None:
     """Else one would sweep away the checkpoint that the other is writing. The hold ends with its process."""
     holding = (
-        "import sys, time; from pathlib import Path; from maxmean.deep import checkpoint\n"
-        "with checkpoint.alone(Path(sys.argv[1])): print('held', flush=True); time.sleep(60)"
+        "import sys, time; from pathlib import Path; from maxmean.deep import directory\n"
+        "with directory.alone(Path(sys.argv[1])): print('held', flush=True); time.sleep(60)"
     )
     with subprocess.Popen([sys.executable, "-c", holding, str(tmp_path)], stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == "held\n"
-        with pytest.raises(deep.CheckpointError, match="another process is training in"), checkpoint.alone(tmp_path):
+        with pytest.raises(deep.CheckpointError, match="another process is training in"), directory.alone(tmp_path):
             pass
         other.kill()
-    with checkpoint.alone(tmp_path):
+    with directory.alone(tmp_path):
         pass
 
 

@@ -1,106 +1,95 @@
-"""Checkpoints: the whole state of a training, written by Orbax, whole or not at all, with a checksum for every file."""
+"""Checkpoints: the whole state of a training, written whole or not at all, with a checksum for every file.
+
+Reading one believes nothing that it says of itself: what is read are the arrays that this training has, in their shapes.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import logging
 import os
+import re
 import shutil
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
-from ..whole import PREFIX, half_written, write_whole
+from ..whole import PREFIX, write_whole
 from .block import Block
+from .directory import CheckpointError, UnreadableError, clear, read_json, system_error, writing
 from .memory import size
-from .plan import difference
 from .records import Records
+from .rollouts import QUANTILES
 
+__all__ = ["KEPT", "CheckpointError", "checkpoints", "restore", "save"]
+
+SUMS = "checksums.json"
 KEPT = 2
 """Checkpoints that are kept; an older one serves when a newer one is damaged."""
 
 
-class CheckpointError(ValueError):
-    """A directory that cannot be gone on with; the message says why and what to do."""
+class Checkpoint(NamedTuple):
+    """One of a folder's checkpoints; a larger one is newer. No clock has a part in that: clocks are set back."""
+
+    step: int
+    """Of the run that is least far."""
+    number: int
+    """Larger than those of all that were there when it was written. (It was a time once, which is a large number too.)"""
+    path: Path
 
 
-def claim(folder: Path, text: dict[str, Any]) -> Path:
-    """Make the directory that of the training which ``text`` describes, or see that it is."""
-    path = folder / "plan.json"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if path.exists():
-            there = json.loads(path.read_text())
-            if not isinstance(there, dict):
-                raise CheckpointError(f"{path} is no training's plan; choose another directory")
-            found = difference(there, json.loads(json.dumps(text)))
-            if found:
-                raise CheckpointError(f"{folder} holds another training: {found}; choose another directory")
-        elif not all(half_written(each) for each in folder.iterdir()):
-            raise CheckpointError(f"{folder} is not empty and holds no training; choose another directory")
-        else:
-            write_whole(path, json.dumps(text, indent=1).encode())
-    except (json.JSONDecodeError, UnicodeDecodeError):
-        raise CheckpointError(f"{path} cannot be read; choose another directory") from None
-    except OSError as error:
-        raise CheckpointError(f"cannot use {folder}: {error.strerror}") from None
-    return folder
+def checkpoints(folder: Path) -> list[Path]:
+    """All checkpoints, the newest first."""
+    return [each.path for each in _found(folder)]
 
 
-@contextmanager
-def alone(folder: Path) -> Iterator[None]:
-    """Hold a directory, so that no other process trains in it; the hold ends with the process, however it ends."""
-    try:
-        import fcntl
-    except ImportError:  # a system without such locks
-        yield
-        return
-    with open(folder / f"{PREFIX}lock", "w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise CheckpointError(
-                f"another process is training in {folder}; wait until it has ended, or choose another directory"
-            ) from None
-        yield
+def _found(folder: Path) -> list[Checkpoint]:
+    if not folder.is_dir():
+        return []
+    named = [(path, re.fullmatch(r"(\d{12,20})-(\d{20})", path.name, re.ASCII)) for path in folder.iterdir()]
+    found = [Checkpoint(int(name[1]), int(name[2]), path) for path, name in named if name]
+    return sorted((each for each in found if each.path.is_dir()), reverse=True)
 
 
 def save(folder: Path, blocks: Sequence[Block], records: Records) -> None:
     """Keep the state of all blocks and their records; then drop all but the last two checkpoints."""
-    folder.mkdir(parents=True, exist_ok=True)
-    arrays = _arrays(blocks)
-    _need_room(folder, arrays)
-    name = f"{min(block.step for block in blocks):012d}-{time.time_ns():020d}"
-    beside = folder / f"{PREFIX}{os.getpid()}-{name}"
-    shutil.rmtree(beside, ignore_errors=True)
-    beside.mkdir()
-    try:
-        _checkpointer().save((beside / "state").absolute(), arrays)
-        records.write(beside)
-        write_whole(beside / "steps.json", json.dumps([block.step for block in blocks]).encode())
-        sums = {str(path.relative_to(beside)): _checksum(path) for path in _files(beside)}
-        write_whole(beside / "checksums.json", json.dumps(sums, indent=1, sort_keys=True).encode())
-        for path in _files(beside):
-            _sync(path)
-        os.replace(beside, folder / name)
-        _sync(folder)
-    except BaseException:
-        shutil.rmtree(beside, ignore_errors=True)
-        raise
-    for old in checkpoints(folder)[KEPT:]:
+    with writing(folder):
+        folder.mkdir(exist_ok=True)  # but not what it lies in: if that is gone, somebody has taken the training away
+        clear(folder)
+        arrays = _arrays(blocks)
+        _need_room(folder, arrays)
+        step, number = min(block.step for block in blocks), 1 + max((each.number for each in _found(folder)), default=0)
+        path = folder / f"{step:012d}-{number:020d}"
+        beside = folder / f"{PREFIX}{os.getpid()}-{path.name}"
+        beside.mkdir()
+        try:
+            _write(beside, arrays, [block.step for block in blocks], records)
+            os.replace(beside, path)
+            _sync(folder)
+        except BaseException:
+            shutil.rmtree(beside, ignore_errors=True)
+            raise
+    # Those that claim to be as far or further were passed over for their damage, or are the same.
+    kept = {path, *(each.path for each in [each for each in _found(folder) if each.step < step][: KEPT - 1])}
+    for old in set(checkpoints(folder)) - kept:
         shutil.rmtree(old, ignore_errors=True)
-    for left in folder.glob(f"{PREFIX}*"):
-        shutil.rmtree(left, ignore_errors=True)
+
+
+def _write(folder: Path, arrays: dict[str, np.ndarray], steps: list[int], records: Records) -> None:
+    _store(folder, arrays)
+    records.write(folder)
+    write_whole(folder / "steps.json", json.dumps(steps).encode())
+    sums = {name: _checksum(folder / name) for name in _files(folder)}
+    write_whole(folder / SUMS, json.dumps(sums, indent=1, sort_keys=True).encode())
+    for name in _files(folder):
+        _sync(folder / name)
 
 
 def _need_room(folder: Path, arrays: Any) -> None:
-    """Refuse to begin what may not fit: Orbax would tell it in hundreds of lines."""
+    """Refuse to begin what may not fit: it would take long to find that out."""
     most, free = sum(array.nbytes for array in jax.tree.leaves(arrays)), shutil.disk_usage(folder).free
     if most > free:
         raise CheckpointError(
@@ -113,70 +102,133 @@ def restore(folder: Path, blocks: Sequence[Block], say: Callable[[str], None]) -
     """Put the blocks where the newest sound checkpoint has them, and give its records; nothing if there is none."""
     there = checkpoints(folder)
     for path in there:
-        fault = _fault(path)
-        if fault is not None:
+        try:
+            _check(path)
+            steps, arrays = _steps(path, blocks), _read(path, blocks)
+            records = Records.read(path, _most_rows(blocks, max(steps)))
+        except UnreadableError as fault:
             before = "going back to the one before" if path != there[-1] else "there is none before it: starting anew"
             say(f"The checkpoint {path.name} is damaged ({fault}); {before}.")
             continue
-        arrays = _checkpointer().restore((path / "state").absolute())
-        for i, (block, step) in enumerate(zip(blocks, json.loads((path / "steps.json").read_text()), strict=True)):
-            _put(block, arrays[str(i)])
-            block.step = int(step)
-        return Records.read(path)
+        for block, step, leaves in zip(blocks, steps, arrays, strict=True):
+            block.state = jax.tree.unflatten(jax.tree.structure(block.state), map(jax.device_put, leaves))
+            block.step = step
+        return records
     return None
 
 
-def checkpoints(folder: Path) -> list[Path]:
-    """All checkpoints, the newest first."""
-    found = [path for path in folder.glob("*-*") if not half_written(path)] if folder.is_dir() else []
-    return sorted(found, key=lambda path: path.name.split("-")[-1], reverse=True)
-
-
-def _fault(path: Path) -> str | None:
-    """What is wrong with a checkpoint, or nothing."""
-    try:
-        sums = json.loads((path / "checksums.json").read_text())
-    except (OSError, ValueError):
-        return "its list of checksums cannot be read"
+def _check(path: Path) -> None:
+    """See that a checkpoint's files are those that were written; no other is opened, whatever the list of checksums names."""
+    sums = read_json(path / SUMS)
     if not isinstance(sums, dict) or "steps.json" not in sums or not any(name.startswith("state") for name in sums):
-        return "its list of checksums is not whole"
-    for name, expected in sums.items():
-        file = path / name
-        if not file.is_file():
-            return f"{name} is missing"
-        if _checksum(file) != expected:
-            return f"{name} has changed"
-    return None
+        raise UnreadableError("its list of checksums is not whole")
+    there = _files(path)
+    for name in {**sums, **dict.fromkeys(there)}:
+        if name not in there:
+            raise UnreadableError(f"{name} is missing")
+        if name not in sums:
+            raise UnreadableError(f"{name} is not in its list of checksums")
+        try:
+            changed = _checksum(path / name) != sums[name]
+        except OSError as error:
+            raise UnreadableError(f"{name} cannot be read: {error.strerror}") from None
+        if changed:
+            raise UnreadableError(f"{name} has changed")
 
 
-def _arrays(blocks: Sequence[Block]) -> dict[str, dict[str, np.ndarray]]:
-    return {
-        str(i): {f"{j:03d}": np.asarray(leaf) for j, leaf in enumerate(jax.tree.leaves(block.state))}
-        for i, block in enumerate(blocks)
-    }
+def _steps(path: Path, blocks: Sequence[Block]) -> list[int]:
+    steps = read_json(path / "steps.json")
+    if not isinstance(steps, list) or not all(type(step) is int and 0 <= step < 2**31 for step in steps):
+        raise UnreadableError("steps.json is no list of steps")
+    if len(steps) != len(blocks):
+        raise CheckpointError(OTHER_SHAPE)
+    return steps
 
 
-def _put(block: Block, arrays: dict[str, np.ndarray]) -> None:
-    structure = jax.tree.structure(block.state)
-    here = [(leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(block.state)]
-    leaves = [arrays[name] for name in sorted(arrays)]
-    if [(leaf.shape, leaf.dtype) for leaf in leaves] != here:
-        raise CheckpointError(
-            "the checkpoint holds a training of another shape (a GPU's cannot go on on a CPU, nor the other way round): use "
-            "another directory"
-        )
-    block.state = jax.tree.unflatten(structure, [jax.device_put(leaf) for leaf in leaves])
+OTHER_SHAPE = (
+    "the checkpoint holds a training of another shape (a GPU's cannot go on on a CPU, nor the other way round): use another "
+    "directory"
+)
 
 
-def _checkpointer() -> Any:
-    import orbax.checkpoint as ocp
+def _most_rows(blocks: Sequence[Block], step: int) -> int:
+    """Rows that a table can have by then: a test every interval, and at the end of every time that it was gone on with."""
+    rows = max(QUANTILES, *(block.compiled.program.family.members for block in blocks))
+    tests = step // min(block.settings.test_interval for block in blocks) + 10_000
+    return rows * tests * sum(len(block.runs) for block in blocks)
 
-    logging.getLogger("absl").setLevel(logging.ERROR)
-    return ocp.PyTreeCheckpointer()
+
+def _read(path: Path, blocks: Sequence[Block]) -> list[list[np.ndarray]]:
+    """The arrays of each block's state. A file's word on shapes and types is compared with ours before an array is read."""
+    import tensorstore
+
+    stores = []
+    try:
+        for name, leaf in _named(blocks):
+            store = tensorstore.open(_spec(path, name), open=True, read=True).result()
+            if (store.shape, store.dtype.numpy_dtype) != (leaf.shape, leaf.dtype):
+                raise CheckpointError(OTHER_SHAPE)
+            parts = store.chunk_layout.read_chunk.shape or ()  # none for a single number
+            if any(part > whole for part, whole in zip(parts, leaf.shape, strict=True)):
+                raise UnreadableError(f"the parts of its array {name} are larger than the array")
+            stores.append(store)
+        arrays = iter([future.result() for future in [store.read() for store in stores]])
+    except CheckpointError:
+        raise
+    except (
+        ValueError,
+        LookupError,
+        NotImplementedError,
+        OSError,
+    ) as error:  # what the reader makes of a stranger's file
+        raise UnreadableError(f"its arrays cannot be read: {' '.join(str(error).split())[:100]}") from None
+    return [[next(arrays) for _ in jax.tree.leaves(block.state)] for block in blocks]
 
 
-def _files(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.rglob("*") if path.is_file())
+def _named(blocks: Sequence[Block]) -> list[tuple[str, Any]]:
+    """All arrays of the blocks' states with what they are called in a checkpoint."""
+    return [
+        (f"{i}.{j:03d}", leaf) for i, block in enumerate(blocks) for j, leaf in enumerate(jax.tree.leaves(block.state))
+    ]
+
+
+def _arrays(blocks: Sequence[Block]) -> dict[str, np.ndarray]:
+    return {name: np.asarray(leaf) for name, leaf in _named(blocks)}
+
+
+def _spec(path: Path, name: str) -> dict[str, Any]:
+    """Where an array lies: as one of Zarr's, in an OCDBT database. Orbax lays them out so, who wrote them here once."""
+    base = {"driver": "file", "path": f"{(path / 'state').absolute()}/"}
+    return {"driver": "zarr", "kvstore": {"driver": "ocdbt", "base": base, "path": f"{name}/"}}
+
+
+def _store(path: Path, arrays: dict[str, np.ndarray]) -> None:
+    """Write all arrays, in one transaction."""
+    import tensorstore
+
+    try:
+        context = tensorstore.Context()
+        with tensorstore.Transaction(atomic=True) as transaction:
+            for name, array in arrays.items():
+                how = {"chunks": array.shape, "compressor": {"id": "zstd", "level": 1}}
+                spec = {**_spec(path, name), "metadata": how}
+                store = tensorstore.open(
+                    spec, context=context, create=True, dtype=array.dtype, shape=array.shape, transaction=transaction
+                ).result()
+                store.write(array, can_reference_source_data_indefinitely=True).result()
+    except ValueError as error:  # its word for whatever the disk does
+        raise system_error(error) from None
+
+
+def _files(folder: Path) -> list[str]:
+    """The names of all files below a folder. A link, or what is neither file nor folder, is never one of a checkpoint's."""
+    found = []
+    for path in sorted(folder.rglob("*")):
+        if path.is_symlink() or not (path.is_file() or path.is_dir()):
+            raise UnreadableError(f"{path.relative_to(folder)} is no file")
+        if path.is_file() and path.name != SUMS:
+            found.append(path.relative_to(folder).as_posix())
+    return found
 
 
 def _checksum(path: Path) -> str:

@@ -3,18 +3,60 @@
 from __future__ import annotations
 
 import math
+import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any, Protocol
+from contextlib import contextmanager, suppress
+from typing import IO, Any, Protocol, cast
 
 from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
 from .records import Records, latest
+
+
+class _Listener:
+    """Standard error, as it is when something is said. A training does not end because nobody hears of it any more: the pipe
+    is closed, the terminal gone, the disk of the log full.
+    """
+
+    @property
+    def stream(self) -> Any:
+        return getattr(sys.stderr, "rich_proxied_file", sys.stderr)
+
+    @property
+    def encoding(self) -> str:
+        return getattr(self.stream, "encoding", None) or "utf-8"
+
+    def isatty(self) -> bool:
+        with suppress(OSError, ValueError):
+            return self.stream is not None and self.stream.isatty()
+        return False
+
+    def write(self, text: str) -> int:
+        self._try(lambda stream: stream.write(text))
+        return len(text)
+
+    def flush(self) -> None:
+        self._try(lambda stream: stream.flush())
+
+    def _try(self, act: Callable[[Any], object]) -> None:
+        stream = self.stream
+        try:
+            if stream is not None:
+                act(stream)
+        except (OSError, ValueError):
+            with suppress(OSError, ValueError):  # lest Python tries again when it ends
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def standard_error(*, quiet: bool = False) -> Console:
+    """Where a training says how it is going."""
+    return Console(file=cast("IO[str]", _Listener()), quiet=quiet)
 
 
 class Reporter(Protocol):

@@ -19,10 +19,11 @@ from .. import envs
 from . import checkpoint, policy
 from .agents import Agent, AgentError, whole_number
 from .block import Block, make_blocks
+from .directory import clear, held, writing
 from .memory import Need, need, refuse_too_much
 from .plan import Plan
 from .policy import Policy
-from .progress import Silent, interruptible, make_reporter
+from .progress import Silent, interruptible, make_reporter, standard_error
 from .records import Records
 from .settings import Settings
 
@@ -115,9 +116,8 @@ def train(
     blocks = make_blocks(plan, batched=batched)
     needed = need(blocks)
     refuse_too_much(needed)
-    folder = None if out is None else checkpoint.claim(Path(out), plan.describe())
-    console = console or Console(stderr=True)
-    with nullcontext() if folder is None else checkpoint.alone(folder):
+    console = console or standard_error()
+    with nullcontext() if out is None else held(Path(out), plan.describe()) as folder:
         for block in blocks:
             block.create()
 
@@ -141,8 +141,10 @@ def train(
             finished = session.run(workers or os.cpu_count() or 1, reporter, stopped)
         best = best_policies(blocks, records)
         if folder is not None and finished:
+            clear(folder / "policies")
             for name, each in best.items():
-                each.save(folder / "policies" / name)
+                with writing(folder / "policies" / f"{name}.safetensors"):
+                    each.save(folder / "policies" / name)
     return Training(plan, records.frame(), records.frame("heads"), records.frame("quantiles"), best, needed, finished)
 
 
@@ -173,7 +175,8 @@ class Session:
                         self._heed(row, warned, reporter)
                 reporter.record(self.records)
                 if self.folder:
-                    self.records.write(self.folder)
+                    with writing(self.folder / "records.parquet"):
+                        self.records.write(self.folder)
                 if stop - kept_at >= self.checkpoint_interval or stop >= self.steps:
                     self._keep()
                     kept_at = stop

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..deep.agents import Agent, AgentError, whole_number
 from ..deep.block import Measurement
 from ..deep.plan import RunId, Variant
-from ..deep.progress import interruptible, make_reporter
+from ..deep.progress import interruptible, make_reporter, standard_error
 from ..deep.records import Records
 from . import habits, loading, saving
 from .errors import HostError, Stopped
@@ -108,14 +108,12 @@ class Algorithm:
         (Parquet); ``tensorboard`` and ``wandb`` send the records there as well. Ctrl-C stops between two steps: what is learned
         stays, and ``learn`` or ``save`` can follow.
         """
-        from rich.console import Console
-
         if callback is not None and not callable(callback):
             raise HostError(f"callback must be a function of a record, which is a dict, not {callback!r}")
         learner, interval = self.learner, self.settings.test_interval
         goal = self.num_timesteps + _whole("total_timesteps", total_timesteps)
-        reporter = make_reporter(Console(stderr=True), not progress_bar, goal, 1, self.num_timesteps)
-        sinks = open_sinks(self.describe(), out, self.num_timesteps, tensorboard=tensorboard, wandb=wandb)
+        reporter = make_reporter(standard_error(), not progress_bar, goal, 1, self.num_timesteps)
+        sinks = open_sinks(self.describe(), out, self.num_timesteps, self.records, tensorboard=tensorboard, wandb=wandb)
         with sinks, reporter, interruptible() as stopped:
             learner.begin()
             while self.num_timesteps < goal:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,9 +11,11 @@ import pandas as pd
 from rich.console import Console
 
 from ..deep.agents import parse_arguments
-from ..deep.checkpoint import claim
+from ..deep.directory import held, writing
+from ..deep.progress import standard_error
 from ..whole import as_parquet, write_whole
 from .errors import HostError, Stopped
+from .keeping import Keeper
 from .making import need_gymnasium
 
 
@@ -48,13 +51,14 @@ def train(
         raise HostError(f"seeds must be at least 1, not {seeds}")
     jobs = _jobs(agents, seeds, learning_rates, given)
     first = [ALGORITHMS[job.algorithm](make_env(env), **job.settings) for job in jobs if job.settings["seed"] == 0]
-    claim(out, {"environment": env, "trainings": [agent.describe() for agent in first], "seeds": seeds})
-    console = Console(stderr=True, quiet=quiet)
-    for job in jobs:
-        if not _run(job, env, steps, out, jobs, checkpoint_interval, tensorboard, wandb, console):
-            console.print("Stopped. What is done is kept; the same command goes on from there.")
-            return _gather(out, jobs), False
-    return _gather(out, jobs), True
+    about = {"environment": env, "trainings": [agent.describe() for agent in first], "seeds": seeds}
+    console = standard_error(quiet=quiet)
+    with held(out, about):
+        for job in jobs:
+            if not _run(job, env, steps, out, jobs, checkpoint_interval, tensorboard, wandb, console):
+                console.print("Stopped. What is done is kept; the same command goes on from there.")
+                return _gather(out, jobs), False
+        return _gather(out, jobs), True
 
 
 def _run(
@@ -72,21 +76,27 @@ def _run(
     from .algorithms import ALGORITHMS
     from .making import make_env
 
+    def say(sentence: str) -> None:
+        console.print(sentence, markup=False, highlight=False, soft_wrap=True)
+
     folder, kind = out / "runs" / job.name, ALGORITHMS[job.algorithm]
-    kept = folder / "training.safetensors"
-    agent = kind.load(kept, make_env(env)) if kept.exists() else kind(make_env(env), **job.settings)
+    keeper = Keeper(folder)
+    agent = keeper.load(kind, lambda: make_env(env), say) or kind(make_env(env), **job.settings)
     left = steps - agent.num_timesteps
     if left <= 0:
         return True
+    with writing(folder / "records.parquet"):
+        folder.mkdir(parents=True, exist_ok=True)
+        agent.records.write(folder)  # as they were then: after a kill there may be some from later, which come again
     begun = f", going on from step {agent.num_timesteps:,}" if agent.num_timesteps else ""
-    console.print(f"{job.name}{begun}: {agent.learner.need} of memory.", markup=False, highlight=False, soft_wrap=True)
+    say(f"{job.name}{begun}: {agent.learner.need} of memory.")
     saved = agent.num_timesteps
 
     def keep(row: dict[str, Any]) -> None:
         nonlocal saved
         _gather(out, jobs)
         if row["step"] - saved >= checkpoint_interval or row["step"] >= steps:
-            agent.save(kept)
+            keeper.save(agent)
             saved = row["step"]
 
     try:
@@ -95,7 +105,7 @@ def _run(
         )
     except KeyboardInterrupt as stop:
         if isinstance(stop, Stopped):  # else it goes on from the last checkpoint, as after a kill
-            agent.save(kept)
+            keeper.save(agent)
         return False
     return True
 
@@ -114,8 +124,7 @@ def _jobs(
             settings = {**given, **own, **({} if rate is None else {"learning_rate": rate})}
             label = "-".join([text.replace(":", "-").replace(",", "-"), *([] if rate is None else [f"{rate:g}"])])
             jobs += [Job(f"{label}-seed{seed}", name, {**settings, "seed": seed}) for seed in range(seeds)]
-    names = [job.name for job in jobs]
-    twice = next((name for name in names if names.count(name) > 1), None)
+    twice = next((name for name, times in Counter(job.name for job in jobs).items() if times > 1), None)
     if twice is not None:
         raise HostError(f"{twice.removesuffix('-seed0')} is named twice")
     return jobs
@@ -130,5 +139,6 @@ def _gather(out: Path, jobs: Sequence[Job]) -> pd.DataFrame:
     whole = pd.concat(tables, ignore_index=True).sort_values(
         ["step", "variant", "learning_rate", "seed"], ignore_index=True, kind="stable"
     )
-    write_whole(out / "records.parquet", as_parquet(whole))
+    with writing(out / "records.parquet"):
+        write_whole(out / "records.parquet", as_parquet(whole))
     return whole

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..deep.directory import system_error, unwritten
 from ..deep.policy import named_leaves, with_suffix
 from ..untrusted import few_enough
 from ..whole import appearing
@@ -54,6 +55,7 @@ def describe(algorithm: Algorithm) -> dict[str, Any]:
 
 def save(algorithm: Algorithm, path: str | Path) -> Path:
     """Write ``path`` (.safetensors)."""
+    from safetensors import SafetensorError
     from safetensors.numpy import save_file
 
     learner = algorithm.learner
@@ -85,8 +87,9 @@ def save(algorithm: Algorithm, path: str | Path) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         with appearing(path) as beside:
             save_file(arrays, beside, {"maxmean": text, "sha256": checksum(text, sorted(arrays.items()))})
-    except OSError as error:
-        raise HostError(f"cannot write {path}: {error.strerror}") from None
+    except (OSError, SafetensorError) as error:
+        why = error if isinstance(error, OSError) else system_error(error)
+        raise HostError(unwritten(path, why)) from None
     return path
 
 

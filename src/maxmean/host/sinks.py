@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
-from contextlib import ExitStack
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..deep.records import Records
+from ..deep.directory import UnreadableError, alone, system_error, unwritten, writing
+from ..deep.records import Records, read_table
 from ..whole import write_whole
 from .errors import HostError, sentence
 
@@ -35,20 +37,20 @@ class Sinks:
         self.stack.__exit__(*error)
 
 
-def open_sinks(about: dict[str, Any], out: str | Path | None, step: int, *, tensorboard: bool, wandb: bool) -> Sinks:
+def open_sinks(
+    about: dict[str, Any], out: str | Path | None, step: int, records: Records, *, tensorboard: bool, wandb: bool
+) -> Sinks:
     """Open what is asked for, all or nothing, for a training that goes on from ``step``; one sentence for what is missing."""
     sinks = Sinks()
-    folder = None if out is None else _folder(Path(out), about)
-    if folder is not None:
-        sinks.sinks.append(lambda row, records: records.write(folder))
     with ExitStack() as stack:
+        folder = None if out is None else stack.enter_context(_folder(Path(out), about, records))
+        if folder is not None:
+            sinks.sinks.append(lambda row, records: _tables(folder, records))
         if tensorboard:
             if folder is None:
                 raise HostError("TensorBoard reads from a folder: give one as out")
-            # Its file is named after the second: another training that began in the same one would be written over.
-            writer = _summary_writer()(str(folder / "tensorboard"), filename_suffix=f".{step}")
-            stack.callback(writer.close)
-            sinks.sinks.append(lambda row, records: _scalars(writer, row))
+            board = stack.enter_context(_Board(folder / "tensorboard", step))
+            sinks.sinks.append(board.add)
         if wandb:
             run = _begin_wandb(about)
             stack.push(lambda kind, *_: run.finish(exit_code=0 if kind is None else 1))
@@ -66,20 +68,77 @@ def numbers(row: dict[str, Any]) -> dict[str, float]:
     }
 
 
-def _scalars(writer: Any, row: dict[str, Any]) -> None:
-    for name, value in numbers(row).items():
-        writer.add_scalar(name, value, row["step"])
-    writer.flush()
+def _tables(folder: Path, records: Records) -> None:
+    with writing(folder / "records.parquet"):
+        records.write(folder)
 
 
-def _folder(folder: Path, about: dict[str, Any]) -> Path:
-    """The folder, with what is trained in it written down."""
+class _Board:
+    """TensorBoard's file."""
+
+    def __init__(self, folder: Path, step: int) -> None:
+        self.folder = folder
+        # Its file is named after the second: another training that began in the same one would be written over.
+        with self._told():
+            self.writer = _summary_writer()(str(folder), filename_suffix=f".{step}")
+
+    def add(self, row: dict[str, Any], records: Records) -> None:
+        with self._told():
+            for name, value in numbers(row).items():
+                self.writer.add_scalar(name, value, row["step"])
+            self.writer.flush()
+
+    def __enter__(self) -> _Board:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        with self._told():
+            self.writer.close()
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Whatever its libraries make of a full disk is one sentence."""
+        try:
+            yield
+        except HostError:
+            raise
+        except Exception as error:
+            why = error if isinstance(error, OSError) else system_error(error)
+            raise HostError(unwritten(self.folder, why)) from None
+
+
+@contextmanager
+def _folder(folder: Path, about: dict[str, Any], records: Records) -> Iterator[Path]:
+    """The folder, with what is trained in it written down, and held: nobody else trains in it meanwhile."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        write_whole(folder / "plan.json", json.dumps(about, indent=1).encode())
     except OSError as error:
         raise HostError(f"cannot use {folder}: {error.strerror}") from None
-    return folder
+    with alone(folder):
+        _refuse_another(folder, records)
+        with writing(folder / "plan.json"):
+            write_whole(folder / "plan.json", json.dumps(about, indent=1).encode())
+        yield folder
+
+
+def _refuse_another(folder: Path, records: Records) -> None:
+    """Refuse a folder with records that are not this training's: it would write over them."""
+    path = folder / "records.parquet"
+    if not os.path.lexists(path):
+        return
+    try:
+        there = read_table(path)
+    except UnreadableError as fault:
+        raise HostError(
+            f"{path} is there already and is no training's table ({fault}); choose another directory"
+        ) from None
+    own = records.frame()
+    rows = min(len(own), len(there))
+    if len(there) and not (rows and own.head(rows).equals(there.head(rows))):
+        raise HostError(
+            f"{folder} holds the records of another training, to step {there['step'].max():,}, and this agent would write over "
+            "them; choose another directory"
+        )
 
 
 def _summary_writer() -> Any:

@@ -1,0 +1,170 @@
+"""A training's directory: whose it is, that one process at a time trains in it, and what is said when it cannot be written.
+
+Both drivers use it, the one on the device and the one on the host.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ..whole import PREFIX, half_written, write_whole
+from .plan import difference
+
+LOCK = f"{PREFIX}lock"
+MOST_BYTES = 2**26
+"""Of a text that is read; a training's own are far shorter."""
+
+
+class CheckpointError(ValueError):
+    """A directory that cannot be gone on with; the message says why and what to do."""
+
+
+@contextmanager
+def held(folder: Path, text: dict[str, Any]) -> Iterator[Path]:
+    """The directory of the training that ``text`` describes, made or found to be that, while no other process trains in it."""
+    with _usable(folder):
+        _look(folder, text)  # before there is a lock in what may be somebody else's
+        folder.mkdir(parents=True, exist_ok=True)
+    with alone(folder):
+        with _usable(folder):
+            if not _look(folder, text):
+                write_whole(folder / "plan.json", json.dumps(text, indent=1).encode())
+        yield folder
+
+
+def _look(folder: Path, text: dict[str, Any]) -> bool:
+    """Whether a directory holds the training that ``text`` describes; an error if it holds something else."""
+    path = folder / "plan.json"
+    if not os.path.lexists(path):
+        if folder.exists() and not all(half_written(each) for each in folder.iterdir()):
+            raise CheckpointError(f"{folder} is not empty and holds no training; choose another directory")
+        return False
+    try:
+        there = read_json(path)
+        if not isinstance(there, dict):
+            raise CheckpointError(f"{path} is no training's plan; choose another directory")
+        found = difference(there, json.loads(json.dumps(text)))
+    except (UnreadableError, RecursionError):
+        raise CheckpointError(f"{path} cannot be read; choose another directory") from None
+    if found:
+        raise CheckpointError(f"{folder} holds another training: {found}; choose another directory")
+    return True
+
+
+@contextmanager
+def _usable(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise CheckpointError(f"cannot use {folder}: {error.strerror}") from None
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Hold a directory, so that no other process trains in it; the hold ends with the process, however it ends.
+
+    What a killed one has left half-written there goes: whoever holds the directory knows that nobody is still writing it.
+    """
+    with _usable(folder):
+        lock = open(folder / LOCK, "w")  # noqa: SIM115  (it is closed below)
+    with lock:
+        if not _lock(lock.fileno()):
+            raise CheckpointError(
+                f"another process is training in {folder}; wait until it has ended, or choose another directory"
+            )
+        clear(folder)
+        yield
+
+
+def _lock(handle: int) -> bool:
+    """Whether the lock is ours now; on a system or a disk without locks it is."""
+    try:
+        import fcntl
+    except ImportError:
+        return True
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        if error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS):
+            raise
+    return True
+
+
+def clear(folder: Path) -> None:
+    """Remove what was left half-written in a directory that is held; age says nothing, for clocks are set back and forth."""
+    for left in folder.glob(f"{PREFIX}*"):
+        if left.name == LOCK:
+            continue
+        if left.is_dir() and not left.is_symlink():
+            shutil.rmtree(left, ignore_errors=True)
+        else:
+            left.unlink(missing_ok=True)
+
+
+class UnreadableError(Exception):
+    """A text that is not what it should be; in a few words."""
+
+
+def read_json(path: Path) -> Any:
+    """What is in a JSON file of ours, or of a stranger's in its place; :class:`UnreadableError` however that is damaged."""
+    try:
+        if not path.is_file():
+            raise UnreadableError("it is no file")  # but a pipe, say, which nobody may ever write to
+        if path.stat().st_size > MOST_BYTES:
+            raise UnreadableError("it is too long")
+        return json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        raise UnreadableError(" ".join(str(error).split())) from None
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turns a failure to write ``path`` into one sentence; what was there before is whole, for files appear whole."""
+    try:
+        yield
+    except OSError as error:
+        raise CheckpointError(unwritten(path, error)) from None
+
+
+_CURES = {
+    errno.ENOSPC: "make room",
+    errno.EDQUOT: "make room",
+    errno.EFBIG: "allow larger files (ulimit -f)",
+    errno.EROFS: "make it writable",
+    errno.EACCES: "make it writable",
+    errno.EPERM: "make it writable",
+}
+
+
+def unwritten(path: Path, error: OSError) -> str:
+    """Why a training cannot write, and what to do.
+
+    >>> unwritten(Path("a/b"), OSError(28, "No space left on device"))
+    'cannot write a/b: No space left on device; what was kept is whole: make room, and the same command goes on from it'
+    """
+    if error.errno in (errno.ENOENT, errno.ENOTDIR) and not path.parent.is_dir():
+        return f"cannot write {path}: its directory is gone; was it moved or removed while the training was under way?"
+    cure = _CURES.get(error.errno or 0, "mend that")
+    return (
+        f"cannot write {path}: {error.strerror}; what was kept is whole: {cure}, and the same command goes on from it"
+    )
+
+
+def system_error(error: Exception) -> OSError:
+    """What the system said, out of a library's words for it.
+
+    >>> system_error(ValueError("While writing: No space left on device (os error 28)")).strerror
+    'No space left on device'
+    """
+    said = str(error)
+    code = next((code for code in (*_CURES, errno.ENOENT, errno.ENOTDIR, errno.EIO) if os.strerror(code) in said), None)
+    return OSError(code or 0, " ".join(said.split())[:100] if code is None else os.strerror(code))

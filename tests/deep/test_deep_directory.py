@@ -1,0 +1,401 @@
+"""A training's directory on the device: whose it is, what a clock, a full disk and a stranger can do to it."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from deep_toys import CORRIDOR
+from inside import maxmean
+from maxmean import deep
+from maxmean.deep import checkpoint, directory
+from maxmean.deep.records import Records
+
+TINY = deep.Settings(
+    warmup=60,
+    replay_capacity=400,
+    test_interval=100,
+    target_period=50,
+    test_episodes=2,
+    bias_episodes=1,
+    bias_episodes_per_head=1,
+    hidden=8,
+)
+
+
+def train(out: Path, steps: int, **more: Any) -> deep.Training:
+    return deep.train(CORRIDOR, "dqn", steps=steps, settings=TINY, out=out, checkpoint_interval=100, **more)
+
+
+def steps_kept(out: Path) -> list[int]:
+    return [int(path.name.partition("-")[0]) for path in checkpoint.checkpoints(out / "checkpoints")]
+
+
+def left(out: Path) -> list[Path]:
+    """What is half-written there."""
+    return [path for path in out.rglob(".maxmean-*") if path.name != directory.LOCK]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("whole") / "run"
+    train(out, 500)
+    return out
+
+
+def same(one: Path, other: Path) -> None:
+    for path in [*one.glob("*.parquet"), *one.glob("policies/*")]:
+        assert path.read_bytes() == (other / path.relative_to(one)).read_bytes()
+
+
+def test_the_newest_checkpoint_is_the_furthest_whatever_the_clock_says(
+    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The clock goes backwards throughout, in the files' names of former versions too."""
+    out, now = tmp_path / "run", time.time_ns()
+    monkeypatch.setattr(time, "time_ns", lambda: now - 10**15)
+    train(out, 200)
+    for path in checkpoint.checkpoints(out / "checkpoints"):
+        step = int(path.name.partition("-")[0])
+        path.rename(path.with_name(f"{step:012d}-{now - step * 10**12:020d}"))
+    assert steps_kept(out) == [200, 100]
+    train(out, 300)
+    assert steps_kept(out) == [300, 200]
+    train(out, 500)
+    assert steps_kept(out) == [500, 400]
+    same(whole, out)
+
+
+def test_a_damaged_checkpoint_is_not_kept_in_place_of_a_sound_one(whole: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    train(out, 400)
+    (newest, before) = checkpoint.checkpoints(out / "checkpoints")
+    (newest / "steps.json").write_text("[0]")
+    train(out, 400)
+    assert steps_kept(out) == [400, 300]
+    assert newest not in checkpoint.checkpoints(out / "checkpoints")
+    assert before in checkpoint.checkpoints(out / "checkpoints")
+    train(out, 500)
+    same(whole, out)
+
+
+def test_what_a_killed_process_left_goes_with_the_next_one(whole: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    train(out, 100)
+    for folder in (out, out / "checkpoints", out / "policies"):
+        (folder / ".maxmean-1-00").write_text("{")
+        (folder / ".maxmean-1-01").mkdir()
+        (folder / ".maxmean-1-01" / "part").touch()
+    train(out, 500)
+    assert not left(out)
+    same(whole, out)
+
+
+def fail(code: int) -> Callable[..., Any]:
+    def failing(*_: object, **__: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    return failing
+
+
+WRITES = {
+    "plan": ("maxmean.deep.directory.write_whole", "cannot use .*run: No space left on device"),
+    "records": ("maxmean.deep.records.write_whole", "cannot write .*run/records.parquet: No space left"),
+    "arrays": ("maxmean.deep.checkpoint._store", "cannot write .*run/checkpoints: No space left"),
+    "steps": ("maxmean.deep.checkpoint.write_whole", "cannot write .*run/checkpoints: No space left"),
+    "flush": ("maxmean.deep.checkpoint._sync", "cannot write .*run/checkpoints: No space left"),
+    "policies": ("maxmean.deep.policy.write_whole", "cannot write .*policies/dqn.safetensors: No space left"),
+}
+
+
+@pytest.mark.parametrize("what", WRITES)
+def test_a_disk_that_is_full_at_any_write_is_one_sentence_and_the_same_command_goes_on(
+    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    out = tmp_path / "run"
+    if what != "plan":
+        train(out, 200)
+    kept = steps_kept(out)
+    with monkeypatch.context() as patch:
+        patch.setattr(WRITES[what][0], fail(errno.ENOSPC))
+        with pytest.raises(deep.CheckpointError, match=WRITES[what][1]) as error:
+            train(out, 500)
+    assert what == "plan" or "make room, and the same command goes on" in str(error.value)
+    assert "\n" not in str(error.value)
+    assert steps_kept(out)[: len(kept)] == kept if what != "policies" else True
+    assert not left(out)
+    train(out, 500)
+    same(whole, out)
+
+
+QUIETLY = {"JAX_ENABLE_COMPILATION_CACHE": "false"}
+"""Else the tests' own cache has its say on such a limit."""
+LIMITED = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv.pop(1)),) * 2)
+from maxmean.cli import main
+main()
+"""
+
+
+def test_a_limit_on_the_size_of_files_is_one_sentence(tmp_path: Path) -> None:
+    """Through the real libraries, which have words of their own for it."""
+    command = ["train", "--env", "minatar/breakout", "--agent", "dqn", "--steps", "200", "--quiet"]
+    command += ["--warmup", "60", "--replay-capacity", "400", "--test-interval", "100", "--target-period", "50"]
+    command += ["--test-episodes", "2", "--hidden", "8", "--checkpoint-interval", "100", "--out", str(tmp_path / "run")]
+    run = subprocess.run(
+        [sys.executable, "-c", LIMITED, "20000", *command],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | QUIETLY,
+    )
+    assert (run.returncode, run.stdout) == (2, "")
+    assert re.fullmatch(r"maxmean: cannot write .*/checkpoints: File too large; .* goes on from it\n", run.stderr)
+    assert not left(tmp_path / "run")
+
+
+def test_a_directory_that_is_taken_away_is_not_made_again(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    with pytest.raises(deep.CheckpointError, match=r"cannot write .*records\.parquet: its directory is gone"):
+        train(out, 300, on_record=lambda row: shutil.rmtree(out))
+    assert not out.exists()
+
+
+def test_a_file_in_the_way_of_the_checkpoints_is_named(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+
+    def hinder(row: dict[str, Any]) -> None:
+        (out / "checkpoints").touch()
+
+    with pytest.raises(deep.CheckpointError, match=r"cannot write .*checkpoints: File exists"):
+        train(out, 300, on_record=hinder)
+
+
+DEEP = "[" * 100_000
+PLANS = {
+    "list": b"[]",
+    "deep": DEEP.encode(),
+    "deep objects": b'{"a":' * 100_000,
+    "nan": b'{"environment": NaN}',
+    "no keys": b"{}",
+    "text": b'"plan"',
+    "number": b"1" * 5_000,
+    "not UTF-8": b"\xff\xfe",
+    "cut": b'{"environment": {"na',
+    "nothing": b"",
+}
+
+
+@pytest.mark.parametrize("plan", PLANS)
+def test_a_strangers_plan_is_refused_in_a_sentence(tmp_path: Path, plan: str) -> None:
+    (tmp_path / "plan.json").write_bytes(PLANS[plan])
+    with pytest.raises(deep.CheckpointError, match=r"choose another directory$"):
+        train(tmp_path, 100)
+    assert os.listdir(tmp_path) == ["plan.json"]
+
+
+@pytest.mark.parametrize("kind", ["folder", "pipe", "link to nothing"])
+def test_a_plan_that_is_no_file_is_refused_and_nothing_waits_for_it(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "plan.json"
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to("nowhere")
+    with pytest.raises(deep.CheckpointError, match="choose another directory"):
+        train(tmp_path, 100)
+
+
+def tamper(folder: Path, change: Callable[[Path], None]) -> None:
+    """Change a checkpoint as a stranger does who computes the checksums anew."""
+    change(folder)
+    sums = {name: checkpoint._checksum(folder / name) for name in checkpoint._files(folder)}
+    (folder / "checksums.json").write_text(json.dumps(sums))
+
+
+def write(name: str, content: object) -> Callable[[Path], None]:
+    def change(folder: Path) -> None:
+        (folder / name).write_text(content if isinstance(content, str) else json.dumps(content))
+
+    return change
+
+
+def outside(folder: Path) -> None:
+    (folder / "records.parquet").unlink()
+    (folder / "records.parquet").symlink_to("/etc/passwd")
+
+
+def other_columns(folder: Path) -> None:
+    pd.DataFrame({"a": [1]}).to_parquet(folder / "records.parquet")
+
+
+def many_rows(folder: Path) -> None:
+    frame = pd.read_parquet(folder / "records.parquet")
+    pd.concat([frame] * 11_000).to_parquet(folder / "records.parquet")
+
+
+def texts(folder: Path) -> None:
+    frame = pd.read_parquet(folder / "records.parquet")
+    frame.assign(step="x").to_parquet(folder / "records.parquet")
+
+
+def no_state(folder: Path) -> None:
+    for path in (folder / "state" / "d").iterdir():
+        path.write_bytes(b"")
+
+
+def huge_parts(folder: Path) -> None:
+    shutil.rmtree(folder / "state")
+    store(folder, chunks=lambda shape: [100 * side for side in shape])
+
+
+def store(folder: Path, chunks: Callable[[Any], Any] = list, shapes: Callable[[Any], Any] = tuple) -> None:
+    """Write the arrays of the checkpoint of the corridor anew, as a stranger would have them."""
+    import tensorstore
+
+    block = deep.block.make_blocks(deep.plan.Plan.of(CORRIDOR, "dqn", 1, None, TINY))[0]
+    block.create()
+    context = tensorstore.Context()
+    for name, leaf in checkpoint._named([block]):
+        shape = shapes(leaf.shape)
+        spec = {**checkpoint._spec(folder, name), "metadata": {"chunks": chunks(shape)}}
+        tensorstore.open(spec, context=context, create=True, dtype=np.dtype(leaf.dtype), shape=shape).result()
+
+
+TAMPERED: dict[str, tuple[Callable[[Path], None], str]] = {
+    "steps are texts": (write("steps.json", ["x"]), "steps.json is no list of steps"),
+    "steps are negative": (write("steps.json", [-1]), "steps.json is no list of steps"),
+    "steps are an object": (write("steps.json", {}), "steps.json is no list of steps"),
+    "steps are truths": (write("steps.json", [True]), "steps.json is no list of steps"),
+    "steps are nested": (write("steps.json", DEEP), "recursion"),
+    "steps are beyond numbers": (write("steps.json", [10**30]), "steps.json is no list of steps"),
+    "records of others": (other_columns, "records.parquet has other columns"),
+    "too many records": (many_rows, "records.parquet has 55,000 rows"),
+    "records are texts": (texts, "records.parquet cannot be read"),
+    "records are nothing": (write("records.parquet", "PAR1"), "records.parquet cannot be read"),
+    "arrays are nothing": (no_state, "its arrays cannot be read"),
+    "parts larger than the arrays": (huge_parts, "are larger than the array"),
+}
+
+
+@pytest.mark.parametrize("what", TAMPERED)
+def test_a_strangers_checkpoint_with_right_checksums_is_passed_over(
+    whole: Path, tmp_path: Path, what: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(whole, tmp_path / "run")
+    newest = checkpoint.checkpoints(tmp_path / "run" / "checkpoints")[0]
+    tamper(newest, TAMPERED[what][0])
+    modules = set(sys.modules)
+    train(tmp_path / "run", 500)
+    said = " ".join(capsys.readouterr().err.split())
+    assert re.search(f"{newest.name} is damaged .*{TAMPERED[what][1]}.*going back to the one before", said)
+    assert not {name for name in set(sys.modules) - modules if not name.startswith(("pyarrow", "pandas", "numpy"))}
+    same(whole, tmp_path / "run")
+
+
+@pytest.mark.parametrize("name", ["../../../../../../etc/passwd", "/etc/passwd", "state/../../../plan.json"])
+def test_checksums_are_not_followed_out_of_the_checkpoint(
+    whole: Path, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(whole, tmp_path / "run")
+    newest = checkpoint.checkpoints(tmp_path / "run" / "checkpoints")[0]
+    sums = json.loads((newest / "checksums.json").read_text())
+    (newest / "checksums.json").write_text(json.dumps({name: "0" * 64, **sums}))
+    opened: list[Path] = []
+    real = checkpoint._checksum
+
+    def spied(path: Path) -> str:
+        opened.append(path)
+        return real(path)
+
+    monkeypatch.setattr(checkpoint, "_checksum", spied)
+    train(tmp_path / "run", 500)
+    assert f"{name} is missing" in " ".join(capsys.readouterr().err.split()).replace("- ", "-")
+    assert all(path.resolve().is_relative_to(tmp_path / "run" / "checkpoints") for path in opened)
+
+
+@pytest.mark.parametrize("what", ["link", "pipe", "more"])
+def test_a_checkpoint_holds_its_own_files_and_nothing_else(
+    whole: Path, tmp_path: Path, what: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(whole, tmp_path / "run")
+    newest = checkpoint.checkpoints(tmp_path / "run" / "checkpoints")[0]
+    if what == "link":
+        outside(newest)
+    elif what == "pipe":
+        os.mkfifo(newest / "state" / "pipe")
+    else:
+        (newest / "state" / "d" / "more").touch()
+    train(tmp_path / "run", 500)
+    said = " ".join(capsys.readouterr().err.split())
+    assert re.search("is no file|is not in its list of checksums", said)
+    assert "going back to the one before" in said
+
+
+@pytest.mark.parametrize("change", ["steps", "shapes"])
+def test_a_checkpoint_of_another_shape_is_refused_before_memory_is_taken(
+    whole: Path, tmp_path: Path, change: str
+) -> None:
+    shutil.copytree(whole, tmp_path / "run")
+    newest = checkpoint.checkpoints(tmp_path / "run" / "checkpoints")[0]
+
+    def larger(folder: Path) -> None:
+        shutil.rmtree(folder / "state")
+        store(folder, shapes=lambda shape: tuple(10**5 * side for side in shape))
+
+    tamper(newest, write("steps.json", [500, 500]) if change == "steps" else larger)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(deep.CheckpointError, match="a training of another shape"):
+        train(tmp_path / "run", 500)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # kilobytes
+
+
+def test_records_go_through_a_file_without_a_change(whole: Path) -> None:
+    found = Records.read(whole, 10**6)
+    for name in ("records", "heads", "quantiles"):
+        pd.testing.assert_frame_equal(found.frame(name), pd.read_parquet(whole / f"{name}.parquet"))
+
+
+def test_the_second_process_on_the_command_line_gets_the_sentence(whole: Path, tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    options = ["--env", "minatar/breakout", "--agent", "dqn", "--steps", "10", "--replay-capacity", "100"]
+    with directory.alone(tmp_path / "run"):
+        answer = maxmean("train", *options, "--out", tmp_path / "run")
+    assert answer.returncode == 2
+    assert answer.stderr.startswith(f"maxmean: another process is training in {tmp_path / 'run'}; wait until it has")
+
+
+@pytest.mark.parametrize("where", ["nowhere", "full disk", "closed pipe", "closed file"])
+def test_a_training_goes_on_though_nobody_hears_of_it(
+    whole: Path, tmp_path: Path, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if where == "closed pipe":
+        reader, writer = os.pipe()
+        os.close(reader)
+        stream: Any = os.fdopen(writer, "w", buffering=1)
+    else:
+        stream = None if where == "nowhere" else Path("/dev/full").open("w", buffering=1)  # noqa: SIM115
+    if where == "closed file":
+        stream.close()
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stderr", stream)
+        assert train(tmp_path / "run", 500, quiet=False).finished
+    if where in ("full disk", "closed pipe"):
+        stream.close()  # what it could not take is forgotten
+    same(whole, tmp_path / "run")

@@ -1,0 +1,308 @@
+"""A training's directory on the host: two that want it, a full disk, a damaged checkpoint."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from host_toys import Walk, small
+from maxmean import DQN
+from maxmean.deep.directory import LOCK, CheckpointError, alone
+from maxmean.host import HostError, making
+from maxmean.host import sinks as sinks_module
+from maxmean.host.commands import train as command
+from maxmean.whole import appearing
+
+
+@pytest.fixture(autouse=True)
+def _walk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command line's environments are walks."""
+    monkeypatch.setattr(making, "make_env", lambda name: Walk())
+    monkeypatch.setattr(making, "make_like", lambda env: Walk())
+
+
+def train(out: Path, steps: int, seeds: int = 1, tensorboard: bool = False) -> pd.DataFrame:
+    return command("Walk", [("dqn", {})], steps, seeds, None, small(), out, 50, tensorboard, False, True)[0]
+
+
+def run_of(out: Path) -> Path:
+    return out / "runs" / "dqn-seed0"
+
+
+def left(out: Path) -> list[Path]:
+    """What is half-written there."""
+    return [path for path in out.rglob(".maxmean-*") if path.name != LOCK]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("whole") / "run"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(making, "make_env", lambda name: Walk())
+        patch.setattr(making, "make_like", lambda env: Walk())
+        train(out, 300)
+    return out
+
+
+def same(one: Path, other: Path) -> None:
+    """Tables and agents are the same, bit for bit."""
+    from safetensors import safe_open
+
+    for path in [*one.glob("*.parquet"), *one.glob("runs/*/*.parquet")]:
+        assert path.read_bytes() == (other / path.relative_to(one)).read_bytes()
+    sums = []
+    for out in (one, other):
+        with safe_open(run_of(out) / "training.safetensors", "numpy") as file:
+            sums.append(file.metadata()["sha256"])
+    assert sums[0] == sums[1]
+
+
+def test_a_second_training_in_the_same_directory_gets_a_sentence_and_changes_nothing(
+    whole: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    shutil.copytree(whole, out)
+    holding = (
+        "import sys, time; from pathlib import Path; from maxmean.deep.directory import alone\n"
+        "with alone(Path(sys.argv[1])): print('held', flush=True); time.sleep(60)"
+    )
+    with subprocess.Popen([sys.executable, "-c", holding, str(out)], stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "held\n"
+        with pytest.raises(CheckpointError, match=f"another process is training in {out}; wait until it has ended"):
+            train(out, 500)
+        other.kill()
+    same(whole, out)
+    assert train(out, 350)["step"].max() == 350
+
+
+def test_an_agent_does_not_learn_where_another_one_does(tmp_path: Path) -> None:
+    with (
+        alone(tmp_path),
+        pytest.raises(CheckpointError, match="another process is training in"),
+    ):
+        DQN(Walk(), eval_env=Walk(), **small()).learn(50, out=tmp_path)
+    DQN(Walk(), eval_env=Walk(), **small()).learn(50, out=tmp_path)
+    with alone(tmp_path):
+        pass  # it has let go
+
+
+def test_an_agent_does_not_write_over_a_training_that_is_further(tmp_path: Path) -> None:
+    """Nor over another one that is not; what goes on from a file of the same training does."""
+    out = tmp_path / "run"
+    agent = DQN(Walk(), eval_env=Walk(), **small()).learn(100, out=out)
+    saved = agent.save(tmp_path / "agent")
+    agent.learn(100, out=out)
+    before = (out / "records.parquet").read_bytes()
+    for other in (DQN(Walk(), eval_env=Walk(), **small()), DQN(Walk(), eval_env=Walk(), **small(seed=1)).learn(300)):
+        with pytest.raises(HostError, match="holds the records of another training, to step 200, and this agent"):
+            other.learn(50, out=out)
+    assert (out / "records.parquet").read_bytes() == before
+    DQN.load(saved, Walk(), eval_env=Walk()).learn(100, out=out)
+    assert (out / "records.parquet").read_bytes() == before
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1", b"a,b\n1,2\n"])
+def test_a_file_that_is_no_table_of_records_is_not_written_over(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "records.parquet").write_bytes(content)
+    with pytest.raises(HostError, match=r"records\.parquet is there already and is no training's table"):
+        DQN(Walk(), eval_env=Walk(), **small()).learn(50, out=tmp_path)
+    assert (tmp_path / "records.parquet").read_bytes() == content
+
+
+def damage(path: Path, how: str) -> None:
+    content = bytearray(path.read_bytes())
+    if how == "byte":
+        content[-1] ^= 1
+    path.write_bytes({"half": bytes(content[: len(content) // 2]), "nothing": b""}.get(how, bytes(content)))
+
+
+@pytest.mark.parametrize("how", ["byte", "half", "nothing"])
+def test_a_damaged_checkpoint_is_named_and_the_one_before_serves(
+    whole: Path, tmp_path: Path, how: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also if it is killed while it writes the next one: the damaged one never takes the place of the sound one."""
+    out = tmp_path / "run"
+    train(out, 200)
+    newest, before = run_of(out) / "training.safetensors", run_of(out) / "training-before.safetensors"
+    damage(newest, how)
+    sound = before.read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr("maxmean.host.saving.appearing", fail(errno.EIO))
+        with pytest.raises(HostError, match="Input/output error"):
+            train(out, 300)
+    assert before.read_bytes() == sound
+    command("Walk", [("dqn", {})], 300, 1, None, small(), out, 50, False, False, False)
+    said = " ".join(capsys.readouterr().err.split())
+    assert re.search(
+        r"training\.safetensors .*damaged.*; going back to the one before\. dqn-seed0, going on from step 150", said
+    )
+    same(whole, out)
+
+
+def test_there_is_a_newest_checkpoint_at_every_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out, seen = tmp_path / "run", []
+    real = appearing
+
+    def looking(path: Path) -> Any:
+        if path.name.startswith("training"):
+            seen.append([(run_of(out) / f"training{end}.safetensors").exists() for end in ("", "-before")])
+        return real(path)
+
+    monkeypatch.setattr("maxmean.host.saving.appearing", looking)
+    train(out, 150)
+    assert seen == [[False, False], [True, True], [True, True]]
+    assert sorted(path.name for path in run_of(out).glob("training*")) == [
+        "training-before.safetensors",
+        "training.safetensors",
+    ]
+
+
+def test_where_no_checkpoint_is_sound_it_says_so_and_nothing_is_lost(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    train(out, 100)
+    for path in run_of(out).glob("training*"):
+        damage(path, "half")
+    with pytest.raises(HostError, match=r"no sound one is beside it: remove .*dqn-seed0 to begin anew"):
+        train(out, 200)
+    shutil.rmtree(run_of(out))
+    assert train(out, 200)["step"].tolist() == [50, 100, 150, 200]
+
+
+def test_a_disk_without_links_has_two_checkpoints_too(
+    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "link", fail(errno.EPERM))
+    train(tmp_path / "run", 300)
+    damage(run_of(tmp_path / "run") / "training.safetensors", "half")
+    train(tmp_path / "run", 300)
+    same(whole, tmp_path / "run")
+
+
+def fail(code: int) -> Callable[..., Any]:
+    def failing(*_: object, **__: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    return failing
+
+
+def refuse(*_: object, **__: object) -> None:
+    from safetensors import SafetensorError
+
+    raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
+
+
+WRITES: dict[str, tuple[str, Callable[..., Any], str]] = {
+    "plan": ("maxmean.deep.directory.write_whole", fail(errno.ENOSPC), r"cannot use .*run: No space left"),
+    "run's plan": (
+        "maxmean.host.sinks.write_whole",
+        fail(errno.ENOSPC),
+        r"cannot write .*dqn-seed0/plan\.json: No space",
+    ),
+    "records": (
+        "maxmean.deep.records.write_whole",
+        fail(errno.ENOSPC),
+        r"cannot write .*seed0/records\.parquet: No space",
+    ),
+    "all records": (
+        "maxmean.host.commands.write_whole",
+        fail(errno.ENOSPC),
+        r"cannot write .*run/records\.parquet: No space",
+    ),
+    "checkpoint": ("safetensors.numpy.save_file", refuse, r"cannot write .*training\.safetensors: No space left"),
+    "the one before": (
+        "maxmean.host.keeping.appearing",
+        fail(errno.ENOSPC),
+        r"cannot write .*-before\.safetensors: No space",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", WRITES)
+def test_a_disk_that_is_full_at_any_write_is_one_sentence_and_the_same_command_goes_on(
+    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    out = tmp_path / "run"
+    if what != "plan":
+        train(out, 100)
+    with monkeypatch.context() as patch:
+        patch.setattr(*WRITES[what][:2])
+        with pytest.raises((HostError, CheckpointError), match=WRITES[what][2]) as error:
+            train(out, 300)
+    assert what == "plan" or "what was kept is whole: make room, and the same command goes on" in str(error.value)
+    assert "\n" not in str(error.value)
+    assert not left(out)
+    train(out, 300)
+    same(whole, out)
+
+
+class Writer:
+    """TensorBoard's, on a full disk."""
+
+    def __init__(self, folder: str, filename_suffix: str) -> None: ...
+    def add_scalar(self, name: str, value: float, step: int) -> None: ...
+    def close(self) -> None: ...
+    def flush(self) -> None:
+        raise RuntimeError("event file: No space left on device")
+
+
+def test_tensorboard_on_a_full_disk_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sinks_module, "_summary_writer", lambda: Writer)
+    with pytest.raises(HostError, match=r"^cannot write .*tensorboard: No space left on device; .* make room"):
+        train(tmp_path / "run", 100, tensorboard=True)
+    with alone(run_of(tmp_path / "run")):
+        pass  # it has let go
+
+
+QUIETLY = {"JAX_ENABLE_COMPILATION_CACHE": "false"}
+"""Else the tests' own cache has its say on such a limit."""
+LIMITED = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv.pop(1)),) * 2)
+from maxmean.cli import main
+main()
+"""
+
+
+def test_a_limit_on_the_size_of_files_is_one_sentence(tmp_path: Path) -> None:
+    """Through the real library, which has words of its own for it."""
+    options = ["train", "--env", "CartPole-v1", "--agent", "dqn", "--steps", "200", "--quiet", "--hidden", "8"]
+    options += ["--warmup", "20", "--test-interval", "50", "--test-episodes", "1", "--checkpoint-interval", "50"]
+    options += ["--out", str(tmp_path / "run")]
+    run = subprocess.run(
+        [sys.executable, "-c", LIMITED, "15000", *options],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | QUIETLY,
+    )
+    assert (run.returncode, run.stdout) == (2, "")
+    assert re.fullmatch(
+        r"maxmean: cannot write .*training\.safetensors: File too large; .* goes on from it\n", run.stderr
+    )
+    assert not left(tmp_path / "run")
+
+
+def test_a_directory_that_is_taken_away_is_said_to_be_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "run"
+
+    class Thief(Walk):
+        def step(self, action: Any) -> Any:
+            if self.episode == 12 and out.exists():
+                shutil.rmtree(out)
+            return super().step(action)
+
+    monkeypatch.setattr(making, "make_env", lambda name: Thief())
+    with pytest.raises(CheckpointError, match=r"cannot write .*records\.parquet: its directory is gone"):
+        train(out, 300)
+    assert not out.exists()

@@ -20,7 +20,7 @@ HERE = Path(__file__).parent
 
 
 COMPARED = {
-    "D1": [("breakout", "dqn", "ddqn")],
+    "D1": [("breakout", "dqn", "ddqn"), ("seaquest", "dqn", "ddqn")],
     "D2": [("breakout", "te-bdqn(0.2)", "te-bdqn(0.1)"), ("asterix", "te-bdqn(0.4)", "te-bdqn(0.3)")],
 }
 """The differences of bias for which the study has more seeds than for the others, by the claim that they are margins of."""

@@ -58,7 +58,7 @@ def test_every_algorithm_has_its_page_and_every_page_its_curve(build: ModuleType
 
 
 def test_a_curve_says_how_many_seeds_it_shows(build: ModuleType) -> None:
-    assert "MinAtar, 5 seeds (20 of dqn on breakout), learning rate" in build.curve("dqn")
+    assert "MinAtar, 5 seeds (20 of dqn on breakout; 20 of dqn on seaquest), learning rate" in build.curve("dqn")
     assert "MinAtar, 5 seeds, learning rate" in build.curve("bdqn")
 
 

@@ -527,8 +527,8 @@ def test_the_shipped_study_is_complete_and_of_the_present_settings() -> None:
     assert found is not None
     assert found.missing == 0
     assert found.settings == MINATAR.settings("study")
-    # 15 agents on 5 games, 8 and 4 with other learning rates, with 5 seeds; 15 more seeds of 6; 100 tests
-    assert len(found.table) == ((15 * 5 + 8 + 4) * 5 + 6 * 15) * 100
+    # 15 agents on 5 games, 8 and 4 with other learning rates, with 5 seeds; 15 more seeds of 8; 100 tests
+    assert len(found.table) == ((15 * 5 + 8 + 4) * 5 + 8 * 15) * 100
     assert not found.table.duplicated(["game", "learning_rate", "variant", "seed", "step"]).any()
     assert (found.table["diverged"] == -1).all()
     assert all(figure.axes for figure in MINATAR.figures(found).values())

@@ -49,6 +49,7 @@ MORE_SEEDS = (
     "breakout@10^-4.5 te-bdqn:0.1 te-bdqn:0.2 seeds=5-19",
     "asterix@10^-4.5 te-bdqn:0.3 te-bdqn:0.4 seeds=5-19",
     "breakout@10^-4.5 dqn ddqn seeds=5-19",
+    "seaquest@10^-4.5 dqn ddqn seeds=5-19",
 )
 """Twenty seeds in all where five left D1 and D2 undecided; how many was fixed before any of them was run."""
 _OTHERS = "a group's own seeds must be others than those it has already (--set besides= leaves all further groups out)"

@@ -15,7 +15,7 @@ import pandas as pd
 
 from maxmean.lab.aggregate import band
 from maxmean.lab.experiments import EXPERIMENTS
-from maxmean.lab.experiments.minatar.claims import MIDDLE_RATE
+from maxmean.lab.experiments.minatar.claims import MIDDLE_RATE, other_seeds
 from maxmean.lab.figures import canvas, caption, inline_svg, line
 from maxmean.lab.run import SHIPPED, load_best
 from maxmean.lab.store import Store
@@ -75,8 +75,10 @@ def curve(agent: str) -> str:
         caption(row[1], f"{game}: bias of Q", "million steps")
         row[1].axhline(0, color="#8a8f98", lw=0.8)
         row[0].legend(frameon=False, fontsize=8)
+    seeds = int(own.groupby(["game", "variant"])["seed"].nunique().min())
+    several = f"{seeds} seeds" + (f" ({others})" if (others := other_seeds(own, seeds)) else "")
     return (
-        f'<figure class="curve">{inline_svg(figure, agent)}<figcaption>MinAtar, {own["seed"].nunique()} seeds, '
+        f'<figure class="curve">{inline_svg(figure, agent)}<figcaption>MinAtar, {several}, '
         "learning rate 10<sup>-4.5</sup>; bands are 95% intervals over seeds.</figcaption></figure>"
         "<table><thead><tr><th>game</th><th>over the last tenth</th><th>test return</th><th>bias of Q</th></tr></thead>"
         f"<tbody>{body}</tbody></table>"

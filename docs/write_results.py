@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,18 @@ import numpy as np
 from maxmean.lab.claims import Measured, markdown
 from maxmean.lab.experiment import Results
 from maxmean.lab.experiments import EXPERIMENTS
-from maxmean.lab.experiments.minatar.claims import ADAPTIVE, ALPHAS, UNBIASED, VARIANTS, Ends, power
+from maxmean.lab.experiments.minatar.claims import ADAPTIVE, ALPHAS, UNBIASED, VARIANTS, Ends, mean_over_games, power
 from maxmean.lab.run import SHIPPED, load_best, verdicts
 from maxmean.lab.store import Store
 
 HERE = Path(__file__).parent
+
+
+COMPARED = {
+    "D1": [("breakout", "dqn", "ddqn"), ("seaquest", "dqn", "ddqn")],
+    "D2": [("breakout", "te-bdqn(0.2)", "te-bdqn(0.1)"), ("asterix", "te-bdqn(0.4)", "te-bdqn(0.3)")],
+}
+"""The differences of bias for which the study has more seeds than for the others, by the claim that they are margins of."""
 
 
 def main() -> None:
@@ -31,7 +39,7 @@ def pages() -> dict[str, str]:
     assert study is not None
     ends = Ends(study)
     tables = {
-        "reproduction.md": {"claims": markdown(verdicts(store))},
+        "reproduction.md": {"seeds": seeds_table(study), "claims": markdown(verdicts(store))},
         "bias.md": {
             "alpha": alpha_table(ends),
             "returns": return_table(ends),
@@ -40,6 +48,22 @@ def pages() -> dict[str, str]:
         },
     }
     return {page: _between((HERE / page).read_text(), parts) for page, parts in tables.items()}
+
+
+def seeds_table(study: Results[Any]) -> str:
+    """The margins with more seeds: over those that all have, over the further ones alone, and over all, which is judged."""
+    new = study.table["seed"] >= study.settings.seeds
+    looks = [Ends(replace(study, table=study.table[rows])) for rows in (~new, new, new | ~new)]
+    few, more, every = (len(ends("bias", *COMPARED["D1"][0][:2])) for ends in looks)
+    rows = [
+        [
+            f"{claim}, {_title(game)}: bias of `{higher}` above `{lower}`'s",
+            *(str(Measured.difference(ends("bias", game, higher), ends("bias", game, lower))) for ends in looks),
+        ]
+        for claim, compared in COMPARED.items()
+        for game, higher, lower in compared
+    ]
+    return _table(["margin [95% interval]", f"first {few} seeds", f"{more} further ones", f"all {every}, judged"], rows)
 
 
 def alpha_table(ends: Ends) -> str:
@@ -54,14 +78,14 @@ def alpha_table(ends: Ends) -> str:
 
 def return_table(ends: Ends) -> str:
     """Every agent's return, the best on average first."""
-    shares = {name: ends.mean_over_games("test_return", name) for name in VARIANTS}
+    shares = {name: mean_over_games(ends.shares("test_return", name)) for name in VARIANTS}
     rows = [
         [
             f"`{name}`",
             *(_number(ends("test_return", game, name), "test_return") for game in ends.games),
             _number(shares[name], "share"),
         ]
-        for name in sorted(VARIANTS, key=lambda name: -shares[name].mean())
+        for name in sorted(VARIANTS, key=lambda name: -shares[name].value)
     ]
     return _table(["return", *map(_title, ends.games), "of the best"], rows)
 
@@ -99,17 +123,18 @@ def rate_table(ends: Ends) -> str:
 
 
 def often_near_zero(study: Results[Any], rate: float) -> dict[str, float]:
-    """By agent, the share of the tenths of its runs in which the bias is small beside the mean value."""
+    """By agent, the share of the tenths of its runs in which the bias is small beside the mean value; each game counts alike."""
     table = study.table[study.table["learning_rate"] == rate]
     tenth = np.ceil(10 * table["step"] / study.settings.steps)
     means = table.assign(tenth=tenth).groupby(["variant", "game", "seed", "tenth"])[["bias", "value"]].mean()
     near = means["bias"].abs() < UNBIASED * means["value"].abs()
-    return {str(name): float(share) for name, share in near.groupby("variant").mean().items()}
+    by_game = near.groupby(["variant", "game"]).mean()
+    return {str(name): float(share) for name, share in by_game.groupby("variant").mean().items()}
 
 
-def _number(runs: np.ndarray, column: str) -> str:
-    """The mean of the runs with half of its interval."""
-    found = Measured.mean(runs)
+def _number(runs: np.ndarray | Measured, column: str) -> str:
+    """The mean of the runs, or what was measured of them, with half of its interval."""
+    found = runs if isinstance(runs, Measured) else Measured.mean(runs)
     digits = {"bias": 2, "value": 1, "share": 2, "alpha": 2}.get(column, 0 if found.value >= 100 else 1)
     return f"{found.value:.{digits}f} ± {found.high - found.value:.{digits}f}"
 

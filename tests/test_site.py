@@ -8,10 +8,13 @@ import re
 from pathlib import Path
 from types import ModuleType
 
+import pandas as pd
 import pytest
 
 from maxmean import mev
 from maxmean.deep.agents import AGENTS
+from maxmean.lab.experiment import Results
+from maxmean.lab.experiments.minatar.study import Settings
 
 ROOT = Path(__file__).parents[1]
 
@@ -52,6 +55,21 @@ def test_every_algorithm_has_its_page_and_every_page_its_curve(build: ModuleType
         if name != "ada-ke-bdqn":  # beyond the paper, and not in the study
             assert build.CURVE.findall(text) == [name]
             assert build.curve(name).count("<svg") == 1
+
+
+def test_a_curve_says_how_many_seeds_it_shows(build: ModuleType) -> None:
+    assert "MinAtar, 5 seeds (20 of dqn on breakout; 20 of dqn on seaquest), learning rate" in build.curve("dqn")
+    assert "MinAtar, 5 seeds, learning rate" in build.curve("bdqn")
+
+
+def test_each_game_counts_alike_however_many_seeds_it_has() -> None:
+    """Near zero in one game with one seed and in none of the tenths of the other with three: half of it all."""
+    rows = [("here", 0, 0.5), *(("there", seed, 2.0) for seed in range(3))]
+    table = pd.DataFrame(rows, columns=["game", "seed", "bias"]).assign(
+        variant="dqn", learning_rate=0.1, step=10, value=10.0
+    )
+    found = Results("minatar", "study", Settings(steps=10, learning_rates=(0.1,)), 0, table)
+    assert script("write_results").often_near_zero(found, 0.1) == {"dqn": 0.5}
 
 
 def test_an_unknown_curve_is_refused(build: ModuleType) -> None:

@@ -22,14 +22,15 @@ from rich.console import Console
 
 from inside import maxmean
 from maxmean.lab.change import change
-from maxmean.lab.claims import MARGIN, judge
+from maxmean.lab.claims import MARGIN, Measured, judge
 from maxmean.lab.engines import Task, make_engine
 from maxmean.lab.experiment import Results, plain
 from maxmean.lab.experiments import EXPERIMENTS
 from maxmean.lab.experiments.minatar import forecast
-from maxmean.lab.experiments.minatar.claims import middle_rate, near_zero
+from maxmean.lab.experiments.minatar.claims import mean_over_games, middle_rate, near_zero
 from maxmean.lab.experiments.minatar.forecast import Cost
-from maxmean.lab.experiments.minatar.study import HEADS, MAXMIN, SINGLE, Group, Settings, make_agent
+from maxmean.lab.experiments.minatar.groups import Group
+from maxmean.lab.experiments.minatar.study import HEADS, MAXMIN, SINGLE, Settings, make_agent
 from maxmean.lab.progress import make_reporter
 from maxmean.lab.run import SHIPPED, Job, load, reproduce
 from maxmean.lab.store import Plan, Store
@@ -69,8 +70,38 @@ def test_what_is_chosen_beside_a_shard_does_not_change_it() -> None:
     for game in study.games:
         assert {shard.key for shard in MINATAR.shards(replace(study, games=(game,)), 0)} <= whole
     assert not whole & {shard.key for shard in MINATAR.shards(replace(study, steps=2_000_000), 0)}
-    assert not whole & {shard.key for shard in MINATAR.shards(replace(study, seeds=6), 0)}
+    assert not whole & {shard.key for shard in MINATAR.shards(replace(study, seeds=6, besides=()), 0)}
     assert not whole & {shard.key for shard in MINATAR.shards(replace(study, learning_rates=(1e-3,), besides=()), 0)}
+
+
+def test_a_group_may_have_seeds_of_its_own() -> None:
+    """The same ones, however many the study has; another seed of the study moves them all."""
+    text = "breakout@10^-4.5 dqn ddqn seeds=5-7"
+    group = Group.parse(text)
+    assert (str(group), group.seeds) == (text, range(5, 8))
+    assert Group.parse("breakout@10^-4.5 dqn seeds=5-7 ddqn") == group
+    for seeds, together in product((2, 5), (True, False)):
+        settings = replace(TINY, besides=(text,), seeds=seeds, together=together)
+        MINATAR.check(settings)
+        own = [shard.part for shard in MINATAR.shards(settings, 0) if "ddqn" in shard.part["agents"]]
+        assert sorted(seed for part in own for seed in part["seeds"]) == [5, 6, 7]
+        moved = [shard.part for shard in MINATAR.shards(settings, 2) if "ddqn" in shard.part["agents"]]
+        assert sorted(seed for part in moved for seed in part["seeds"]) == [2005, 2006, 2007]
+        assert len(own) == (1 if together else 3)
+
+
+def test_more_seeds_of_a_variant_are_shards_beside_those_it_has() -> None:
+    """So that what was run stays as it is."""
+    few, more = (replace(TINY, besides=besides) for besides in ((), ("breakout@1e-4 dqn seeds=2-4",)))
+    MINATAR.check(more)
+    before, after = ([shard.key for shard in MINATAR.shards(settings, 0)] for settings in (few, more))
+    assert after[:-1] == before
+    with pytest.raises(
+        DataError, match=r"breakout with .* has the agent dqn twice with the seed 1; a group's own seeds"
+    ):
+        Job.of(MINATAR, "quick", ["besides=breakout@1e-3 dqn seeds=1-4"])
+    with pytest.raises(DataError, match=r"has the agent te-bdqn:0.1 twice with the seed 5; .*--set besides= leaves"):
+        Job.of(MINATAR, "study", ["seeds=10", "games=breakout"])
 
 
 def test_further_groups_belong_to_the_games_that_are_chosen() -> None:
@@ -326,6 +357,85 @@ def test_a_game_that_lacks_a_variant_leaves_claims_undecided() -> None:
     assert {each.verdict for each in judge(MINATAR, replace(study, table=study.table[~lacking]))} == {"undecided"}
 
 
+def with_more_seeds(study: Results[Any], variant: str, game: str, **changed: float) -> Results[Any]:
+    """The study with fifteen more seeds of a variant on a game, where some columns are moved at the end of training."""
+    table = study.table
+    last = (table["variant"] == variant) & (table["game"] == game) & (table["step"] == 1000)
+    own = table[last & (table["learning_rate"] == 10**-4.5)]
+    more = [own.assign(seed=own["seed"] + 5 * i) for i in (1, 2, 3)]
+    moved = [rows.assign(**{name: rows[name] + by for name, by in changed.items()}) for rows in more]
+    return replace(study, table=pd.concat([table, *moved]))
+
+
+def test_an_interval_is_over_all_seeds_that_a_variant_has() -> None:
+    """Twenty of one beside five of another, as Welch's interval has it; and the note says so."""
+    study = with_more_seeds(agreeing(), "dqn", "breakout", bias=0.04)
+    (d1,) = [each for each in judge(MINATAR, study) if each.id == "D1"]
+    five = 0.01 * np.arange(5)
+    dqn, ddqn = np.concatenate([5 + five, *[5.04 + five] * 3]), 2 + five
+    assert str(d1.measured[f"{MARGIN}breakout: DQN's bias is larger"]) == str(Measured.difference(dqn, ddqn))
+    assert str(d1.measured[f"{MARGIN}breakout: bias of DQN is positive"]) == str(Measured.mean(dqn))
+    assert d1.note == "Over 5 seeds; with 10^-4.5, 20 of dqn on breakout."
+    assert d1.verdict == "holds"
+
+
+def test_more_seeds_may_turn_a_verdict() -> None:
+    assert verdict(with_more_seeds(agreeing(), "ddqn", "space_invaders", bias=6.0), "D1") == "fails"
+    assert verdict(with_more_seeds(agreeing(), "te-bdqn(0.2)", "breakout", bias=-9.0), "D2") == "fails"
+    assert verdict(with_more_seeds(agreeing(), "ke-bdqn", "breakout", test_return=-13.0), "D5") == "fails"
+    assert verdict(with_more_seeds(agreeing(), "dqn", "breakout", test_return=-9.0), "D7") == "fails"
+
+
+def test_a_mean_over_games_has_all_seeds_of_each() -> None:
+    """Worked out by hand: twenty seeds on one game and five on the other, whose best have 14.02 on average."""
+    study = with_more_seeds(agreeing(), "dqn", "breakout", test_return=1.0)
+    (d5,) = [each for each in judge(MINATAR, study) if each.id == "D5"]
+    five = 10 + 0.01 * np.arange(5)
+    games = [np.concatenate([five, *[five + 1.0] * 3]) / 14.02, five / 14.02]
+    parts = [values.var(ddof=1) / len(values) / 4 for values in games]
+    freedom = sum(parts) ** 2 / (parts[0] ** 2 / 19 + parts[1] ** 2 / 4)
+    by_hand = Measured.around(np.mean([values.mean() for values in games]), np.sqrt(sum(parts)), freedom)
+    assert str(d5.measured["return of dqn, mean share of each game's best"]) == str(by_hand)
+    assert d5.note.endswith(" Over 5 seeds; with 10^-4.5, 20 of dqn on breakout.")
+
+
+def test_variants_are_averaged_over_the_seeds_that_all_of_them_have() -> None:
+    """Fifteen more of one of the heads change nothing where all heads are put together, but what is compared with them does."""
+    study = agreeing()
+    name = f"{MARGIN}heads, on average, above dqn"
+    one, head, other = (
+        d5.measured[name]
+        for found in (
+            study,
+            with_more_seeds(study, "bdqn", "breakout", test_return=-9.0),
+            with_more_seeds(study, "dqn", "breakout", test_return=-9.0),
+        )
+        for d5 in judge(MINATAR, found)
+        if d5.id == "D5"
+    )
+    assert one == head
+    assert other.value > one.value + 0.1
+
+
+def test_without_a_common_seed_there_is_no_mean_of_variants() -> None:
+    study = agreeing()
+    apart = study.table.assign(seed=study.table["seed"] + 5 * (study.table["variant"] == "maxmin-dqn(3)"))
+    (d5,) = [each for each in judge(MINATAR, replace(study, table=apart)) if each.id == "D5"]
+    assert d5.verdict == "undecided"
+    assert d5.note == "No seed was run with all of maxmin-dqn(2), maxmin-dqn(3) on breakout."
+
+
+def test_a_mean_over_games_is_as_sure_as_its_seeds() -> None:
+    """Of one game it is Student's or Welch's interval; of one seed it has none, and what does not vary is exact."""
+    first, second = np.array([1.0, 2.0, 4.0]), np.array([0.0, 1.0, 0.5, 0.25])
+    assert str(mean_over_games([first])) == str(Measured.mean(first))
+    assert str(mean_over_games([first], [second])) == str(Measured.difference(first, second))
+    unsure = mean_over_games([first, np.ones(1)])
+    assert unsure.value == pytest.approx(5 / 3)
+    assert (unsure.low, unsure.high) == (-np.inf, np.inf)
+    assert mean_over_games([np.ones(3), np.zeros(2)]) == Measured.exact(0.5)
+
+
 def test_an_agent_is_not_robust_by_its_own_return() -> None:
     (d5,) = [
         each
@@ -417,8 +527,9 @@ def test_the_shipped_study_is_complete_and_of_the_present_settings() -> None:
     assert found is not None
     assert found.missing == 0
     assert found.settings == MINATAR.settings("study")
-    # 15 agents on 5 games, 8 and 4 with other learning rates; 5 seeds, 100 tests
-    assert len(found.table) == (15 * 5 + 8 + 4) * 5 * 100
+    # 15 agents on 5 games, 8 and 4 with other learning rates, with 5 seeds; 15 more seeds of 8; 100 tests
+    assert len(found.table) == ((15 * 5 + 8 + 4) * 5 + 8 * 15) * 100
+    assert not found.table.duplicated(["game", "learning_rate", "variant", "seed", "step"]).any()
     assert (found.table["diverged"] == -1).all()
     assert all(figure.axes for figure in MINATAR.figures(found).values())
 
@@ -441,8 +552,17 @@ def test_settings_are_changed_by_name() -> None:
         "learning_rates=-1": "learning rates must be positive numbers, not -1.0",
         "learning_rates=nan": "learning rates must be positive numbers, not nan",
         "learning_rates=fast": "is no list of numbers",
-        "besides=breakout dqn": "GAME@LEARNING_RATE AGENT AGENT ..., not 'breakout dqn'",
-        "besides=breakout@1e-5": "GAME@LEARNING_RATE AGENT AGENT ..., not 'breakout@1e-5'",
+        "besides=breakout dqn": "GAME@LEARNING_RATE AGENT AGENT ..., .* not 'breakout dqn'",
+        "besides=breakout@1e-5": "GAME@LEARNING_RATE AGENT AGENT ..., .* not 'breakout@1e-5'",
+        "besides=breakout@1e-5 seeds=5-19": "GAME@LEARNING_RATE AGENT AGENT ..., .* not 'breakout@1e-5 seeds=5-19'",
+        "besides=breakout@1e-5 dqn seeds=20": "seeds=FIRST-LAST, such as seeds=5-19, not 'seeds=20'",
+        "besides=breakout@1e-5 dqn seeds=": "seeds=FIRST-LAST, such as seeds=5-19, not 'seeds='",
+        "besides=breakout@1e-5 dqn seeds=-5-9": "seeds=FIRST-LAST, such as seeds=5-19, not 'seeds=-5-9'",
+        "besides=breakout@1e-5 dqn seeds=5-²": "seeds=FIRST-LAST, such as seeds=5-19, not 'seeds=5-²'",
+        f"besides=breakout@1e-5 dqn seeds=5-{'9' * 5000}": "seeds=FIRST-LAST, such as seeds=5-19, not 'seeds=5-9",
+        "besides=breakout@1e-5 dqn seeds=9-5": "from a smaller to a larger number below 1000, .* not 'seeds=9-5'",
+        "besides=breakout@1e-5 dqn seeds=5-1000": "from a smaller to a larger number below 1000, .* not 'seeds=5-1000'",
+        "besides=breakout@1e-5 dqn seeds=5-6 seeds=7-8": "a group has its seeds once",
         "besides=pong@1e-5 dqn": "unknown game 'pong'",
         "besides=breakout@0 dqn": "learning rates must be positive numbers, not 0.0",
         "learning_rates=10^999": "is no list of numbers",
@@ -492,9 +612,8 @@ def test_another_seed_of_the_study_has_other_runs() -> None:
     settings = MINATAR.settings("study")
     first, second = (MINATAR.shards(settings, seed) for seed in (0, 1))
     seeds = [{own for shard in shards for own in shard.part["seeds"]} for shards in (first, second)]
-    assert seeds[0] == set(range(5))
-    assert len(seeds[1]) == 5
-    assert not seeds[0] & seeds[1]
+    assert seeds[0] == set(range(20))  # five, and for some variants fifteen more
+    assert seeds[1] == {1000 + seed for seed in seeds[0]}
 
 
 def test_figures_show_the_rate_that_is_judged_and_agents_that_are_not_the_papers() -> None:
@@ -571,6 +690,17 @@ def test_a_figure_of_several_learning_rates_shows_each_where_it_belongs() -> Non
     np.testing.assert_allclose(np.asarray(fifths["dqn"].get_ydata(), float), 2000.0 + np.arange(5))
 
 
+def test_figures_say_how_many_seeds_they_show() -> None:
+    study = in_three_rates()
+    more = study.table[(study.table["variant"] == "dqn") & (study.table["learning_rate"] == 10**-4.5)]
+    more = more[more["seed"] == 0]
+    table = pd.concat([study.table, *(more.assign(seed=seed) for seed in (3, 4))])
+    figures = MINATAR.figures(replace(study, table=table))
+    titles = {name: figure.get_suptitle() for name, figure in figures.items()}
+    assert titles["breakout"] == "breakout: IQM of 3 seeds (5 of dqn on breakout), 95% bootstrap bands"
+    assert titles["breakout-rates"] == "breakout: IQM of 3 seeds, 95% bootstrap bands"
+
+
 def test_final_returns_stand_over_their_learning_rates() -> None:
     """They are the means of the last ten tests, with intervals around them."""
     first, _, last = MINATAR.figures(in_three_rates())["breakout"].axes[:3]
@@ -623,11 +753,11 @@ def test_figures_show_variants_that_have_another_learning_rate_alone() -> None:
 
 def test_what_runs_besides_and_what_does_not_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(MINATAR, "forecast", lambda *_: "the plan")
-    groups = "besides=freeway@1e-5 dqn bdqn,breakout@10^-4.5 ddqn"
+    groups = "besides=freeway@1e-5 dqn bdqn,breakout@10^-4.5 ddqn seeds=5-19"
     said = maxmean("reproduce", "minatar", "--set", groups, "--dry-run")
     assert said.stdout == "the plan\n"
     assert " ".join(said.stderr.split()) == (
-        "Besides every agent on every game: breakout@10^-4.5 ddqn. --set besides= leaves that out. "
+        "Besides every agent on every game: breakout@10^-4.5 ddqn seeds=5-19. --set besides= leaves that out. "
         "Left out, since the game is not run: freeway@10^-5 dqn bdqn."
     )
     assert maxmean("reproduce", "minatar", "--set", "besides=", "--dry-run").stderr == ""
@@ -644,6 +774,25 @@ def test_runs_on_cores_are_foretold_side_by_side(monkeypatch: pytest.MonkeyPatch
     assert "2.0 hours on one machine" in said
     assert "   2: 1.0 hours" in said
     assert "2.0 hours on one machine" in MINATAR.forecast(replace(apart, together=True), print)  # two shards
+
+
+def test_the_cost_of_each_further_group_is_foretold(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With its own number of seeds, also where others have the same agents: here a seed takes an hour."""
+
+    def calibrate(agents: tuple[str, ...], seeds: int, *_: object, **__: object) -> Cost:
+        return Cost(agents, len(agents) * seeds, "1 MiB", 1.0, 3600.0 * seeds)
+
+    monkeypatch.setattr(forecast, "calibrate", calibrate)
+    groups = ("breakout@1e-4 dqn seeds=2-6", "freeway@1e-5 dqn", "breakout@10^-4.5 ddqn bdqn")
+    said = MINATAR.forecast(replace(TINY, besides=groups), print)
+    assert "minatar: 3 shards, 11 runs" in said
+    assert "9.0 hours on one" in said
+    assert (
+        "Of that, the groups besides every agent on every game:\n"
+        "  5.0 hours for breakout@10^-4 dqn seeds=2-6\n"
+        "  2.0 hours for breakout@10^-4.5 ddqn bdqn\n"
+    ) in said
+    assert "besides" not in MINATAR.forecast(TINY, print)
 
 
 @pytest.mark.slow

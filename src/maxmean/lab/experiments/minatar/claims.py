@@ -1,7 +1,8 @@
 """The paper's claims about MinAtar (D1-D7), judged from what was measured in the last tenth of training.
 
 A claim about several games has its margins in every game that was run. Where a claim needs a game or a learning rate that
-was not run, it stays undecided and says so.
+was not run, it stays undecided and says so. An interval is over all seeds that a variant was run with, and variants may have
+different ones; where several variants are averaged, which goes seed by seed, it is over those that all of them have.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ import numpy as np
 from ...claims import Claim, Finding, Measured
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from ...experiment import Results
 
 MIDDLE_RATE = 10**-4.5
@@ -87,15 +90,52 @@ class Ends:
         found = self.means.loc[(game, self.rate if rate is None else rate, variant)]
         return np.asarray(found[column], dtype=float)
 
-    def mean_over_games(self, column: str, variant: str) -> np.ndarray:
-        """By seed, the mean over the games of the column in units of the game's best variant."""
-        shares = []
+    def shares(self, column: str, *variants: str) -> list[np.ndarray]:
+        """For each game the mean over the variants, by seed, in units of the game's best variant."""
+        found = []
         for game in self.games:
             best = max(self(column, game, name).mean() for name in self.variants(game))
             if not best > 0:
                 raise NotRunError(f"No variant has a return above zero on {game}.")
-            shares.append(self(column, game, variant) / best)
-        return np.mean(shares, axis=0)
+            columns = [self.means.loc[(game, self.rate, name)][column] for name in variants]
+            if not (seeds := sorted(set.intersection(*({*each.index} for each in columns)))):
+                raise NotRunError(f"No seed was run with all of {_listed(variants)} on {game}.")
+            found.append(np.mean([each.loc[seeds] for each in columns], axis=0) / best)
+        return found
+
+    def seeds_note(self, names: Sequence[str], games: Sequence[str] = ()) -> str:
+        """Which of these variants have other numbers of seeds than the study, as a sentence; with the rate that is judged."""
+        rows = self.means.reset_index()
+        rows = rows[rows["variant"].isin(names) & rows["game"].isin(games or self.games)]
+        others = other_seeds(rows[rows["learning_rate"] == self.rate], self.settings.seeds)
+        return f" Over {self.settings.seeds} seeds; with {power(self.rate)}, {others}." if others else ""
+
+
+def mean_over_games(shares: Sequence[np.ndarray], minus: Sequence[np.ndarray] = ()) -> Measured:
+    """The mean over games of what was measured by seed in each, less another such mean, with Welch's interval.
+
+    Runs on two games are independent, and each game may have its own number of seeds.
+    """
+    parts = [(sign / len(each), values) for sign, each in ((1, shares), (-1, minus)) for values in each]
+    value = sum(weight * values.mean() for weight, values in parts)
+    if min(len(values) for _, values in parts) < 2:
+        return Measured(float(value), -math.inf, math.inf)
+    squares = [weight**2 * values.var(ddof=1) / len(values) for weight, values in parts]
+    if sum(squares) == 0:
+        return Measured.exact(value)
+    freedom = sum(squares) ** 2 / sum(s * s / (len(v) - 1) for s, (_, v) in zip(squares, parts, strict=True))
+    return Measured.around(value, math.sqrt(sum(squares)), freedom)
+
+
+def other_seeds(table: pd.DataFrame, usual: int) -> str:
+    """Which variants of a table have other numbers of seeds than the usual one, in words."""
+    found: dict[tuple[int, str], list[str]] = {}
+    for (game, _, name), runs in table.groupby(["game", "learning_rate", "variant"]):
+        if (count := runs["seed"].nunique()) != usual:
+            found.setdefault((count, game), []).append(name)
+    return "; ".join(
+        f"{count} of {_listed([*dict.fromkeys(names)])} on {game}" for (count, game), names in found.items()
+    )
 
 
 def near_zero(bias: np.ndarray, scale: float) -> Measured:
@@ -133,7 +173,7 @@ def _d1(ends: Ends) -> Finding:
         for name in ("dqn", "ddqn"):
             share = ends("bias", game, name) / ends("value", game, name)
             numbers[f"{game}: bias of {name} as a share of its mean Q"] = Measured.mean(share)
-    return Finding(margins, numbers)
+    return Finding(margins, numbers, ends.seeds_note(("dqn", "ddqn")).strip())
 
 
 @_from_what_was_run
@@ -145,7 +185,7 @@ def _d2(ends: Ends) -> Finding:
             numbers[f"{game}: bias of TE-BDQN({alpha})"] = Measured.mean(values)
         for low, high in pairwise(ALPHAS):
             margins[f"{game}: alpha {high} above alpha {low}"] = Measured.difference(biases[high], biases[low])
-    return Finding(margins, numbers)
+    return Finding(margins, numbers, ends.seeds_note([f"te-bdqn({alpha})" for alpha in ALPHAS]).strip())
 
 
 @_from_what_was_run
@@ -166,9 +206,8 @@ def _d3(ends: Ends) -> Finding:
 @_from_what_was_run
 def _d4(ends: Ends) -> Finding:
     margins, numbers = {}, {}
-    for name in ends.variants(ends.games[0]):
-        if name.startswith("ada"):
-            continue
+    fixed = [name for name in ends.variants(ends.games[0]) if not name.startswith("ada")]
+    for name in fixed:
         outside = {}
         for game in ends.games:
             numbers[f"{game}: bias of {name}"] = Measured.mean(ends("bias", game, name))
@@ -180,23 +219,22 @@ def _d4(ends: Ends) -> Finding:
         worst = max(clear or possible, key=lambda game: (clear or possible)[game])
         margins[f"{name} is outside {UNBIASED:.0%} of its mean Q in some game ({worst})"] = outside[worst]
     note = f"Measured on {_listed(ends.games)}: with fewer games, an algorithm has fewer chances to be far from zero."
-    return Finding(margins, numbers, note)
+    return Finding(margins, numbers, note + ends.seeds_note(fixed))
 
 
 @_from_what_was_run
 def _d5(ends: Ends) -> Finding:
     names = ends.variants(ends.games[0])
-    score = {name: ends.mean_over_games("test_return", name) for name in names}
-    numbers = {f"return of {name}, mean share of each game's best": Measured.mean(score[name]) for name in names}
-    heads = np.mean([score[name] for name in names if "bdqn" in name], axis=0)
-    maxmin = np.mean([score[name] for name in names if name.startswith("maxmin")], axis=0)
+    score = {name: ends.shares("test_return", name) for name in names}
+    numbers = {f"return of {name}, mean share of each game's best": mean_over_games(score[name]) for name in names}
+    heads = ends.shares("test_return", *(name for name in names if "bdqn" in name))
+    maxmin = ends.shares("test_return", *(name for name in names if name.startswith("maxmin")))
     margins = {
-        f"heads, on average, above {name}": Measured.difference(heads, score[name])
+        f"heads, on average, above {name}": mean_over_games(heads, score[name])
         for name in names
         if "bdqn" not in name and not name.startswith("maxmin")
     }
-    gap = Measured.difference(heads, maxmin)
-    margins[f"heads at most {COMPARABLE} below MaxMin"] = _moved(gap, COMPARABLE)
+    margins[f"heads at most {COMPARABLE} below MaxMin"] = _moved(mean_over_games(heads, maxmin), COMPARABLE)
     few = []
     for game in ends.games:
         found = [_robust(ends, game, rate) for rate in ends.rates(game)]
@@ -208,7 +246,7 @@ def _d5(ends: Ends) -> Finding:
         note += f" Fewer than three learning rates on {_listed(few)}: robustness across them is not measured there."
     for game in ends.games:
         note += _fewer(ends, game, ends.rates(game))
-    return Finding(margins, numbers, note)
+    return Finding(margins, numbers, note + ends.seeds_note(names))
 
 
 def _robust(ends: Ends, game: str, rate: float) -> dict[str, Measured]:
@@ -259,7 +297,7 @@ def _d7(ends: Ends) -> Finding:
         for rate, returns in ((slow, slowly), (ends.rate, usual)):
             numbers[f"{name}: return at {power(rate)}"] = Measured.mean(returns)
             numbers[f"{name}: bias at {power(rate)}"] = Measured.mean(ends("bias", game, name, rate))
-    return Finding(margins, numbers, _fewer(ends, game, [slow]).strip())
+    return Finding(margins, numbers, (_fewer(ends, game, [slow]) + ends.seeds_note(names, [game])).strip())
 
 
 def _fewer(ends: Ends, game: str, rates: Iterable[float]) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...aggregate import band
 from ...figures import canvas, caption, colour_of, line, logarithmic
-from .claims import middle_rate
+from .claims import middle_rate, other_seeds
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,7 +42,7 @@ def game_figure(results: Results[Settings], game: str) -> Figure:
         else:
             column[0].set_axis_off()
         _over_time(column[1:], table[table["learning_rate"] == middle], labels, middle, rng)
-    figure.suptitle(f"{game}: {_seeds(results)}", fontsize=10)
+    figure.suptitle(_title(results, table), fontsize=10)
     return figure
 
 
@@ -55,7 +55,7 @@ def rates_figure(results: Results[Settings], game: str) -> Figure:
     for row, rate in enumerate(rates):
         for column, labels in zip(axes[3 * row : 3 * row + 3].T, _columns(table), strict=True):
             _over_time(column, table[table["learning_rate"] == rate], labels, rate, rng)
-    figure.suptitle(f"{game}: {_seeds(results)}", fontsize=10)
+    figure.suptitle(_title(results, table[table["learning_rate"].isin(rates)]), fontsize=10)
     return figure
 
 
@@ -90,8 +90,11 @@ def _columns(table: pd.DataFrame) -> list[list[str]]:
     return columns
 
 
-def _seeds(results: Results[Settings]) -> str:
-    return f"IQM of {results.settings.seeds} seeds, 95% bootstrap bands"
+def _title(results: Results[Settings], shown: pd.DataFrame) -> str:
+    """The game of what is shown, and how many seeds it has."""
+    others = other_seeds(shown, results.settings.seeds)
+    several = f"{results.settings.seeds} seeds" + (f" ({others})" if others else "")
+    return f"{shown['game'].iloc[0]}: IQM of {several}, 95% bootstrap bands"
 
 
 def _final_returns(

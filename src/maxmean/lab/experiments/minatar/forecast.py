@@ -16,6 +16,10 @@ TIMED = 200
 """Steps that a calibration times."""
 
 
+Kind = tuple[tuple[str, ...], int]
+"""Agents, and a number of seeds: what decides how long a shard takes."""
+
+
 @dataclass(frozen=True)
 class Cost:
     """What a shard of one group of agents takes."""
@@ -34,12 +38,12 @@ def forecast(parts: Sequence[Mapping[str, Any]], settings: Settings, say: Callab
 
     from ...engines import cores
 
-    kinds = Counter((tuple(part["agents"]), len(part["seeds"])) for part in parts)
+    kinds = Counter(map(_kind, parts))
     batched = jax.default_backend() != "cpu"
-    costs: dict[tuple[str, ...], Cost] = {}
+    costs: dict[Kind, Cost] = {}
     for agents, seeds in kinds:
         say(f"trying {', '.join(agents)} with {seeds} seed{'s' * (seeds > 1)} for {TIMED} steps ...")
-        costs[agents] = calibrate(agents, seeds, settings, batched=batched)
+        costs[agents, seeds] = calibrate(agents, seeds, settings, batched=batched)
     runs = sum(len(part["agents"]) * len(part["seeds"]) for part in parts)
     lines = [
         f"minatar: {len(parts)} shards, {runs:,} runs of {settings.steps:,} steps, {runs * settings.steps:,} run-steps "
@@ -47,15 +51,20 @@ def forecast(parts: Sequence[Mapping[str, Any]], settings: Settings, say: Callab
         "",
         f"{'shards':>6} {'runs each':>9} {'run-steps each':>14} {'run-steps/s':>11} {'hours each':>10}  memory each, agents",
     ]
-    for (agents, _), count in kinds.items():
-        cost = costs[agents]
+    for kind, count in kinds.items():
+        cost = costs[kind]
         lines.append(
             f"{count:>6} {cost.runs:>9} {cost.runs * settings.steps:>14,} {cost.rate:>11,.0f} {cost.seconds / 3600:>10.2f}  "
-            f"{cost.memory}, {' '.join(agents)}"
+            f"{cost.memory}, {' '.join(cost.agents)}"
         )
-    hours = [costs[tuple(part["agents"])].seconds / 3600 for part in parts]
+    hours = [costs[_kind(part)].seconds / 3600 for part in parts]
     device = "GPU" if batched else "machine"
     side_by_side = 1 if batched or settings.together else cores()
+    if settings.added:
+        lines += ["", "Of that, the groups besides every agent on every game:"]
+    for group in settings.added:
+        own = [costs[_kind(part)].seconds / 3600 for part in group.parts(settings.seeds, together=settings.together)]
+        lines.append(f"  {_time(makespan(own, side_by_side))} for {group}")
     lines += [
         "",
         f"{_time(makespan(hours, side_by_side))} on one {device} like this; "
@@ -102,6 +111,10 @@ def calibrate(agents: Sequence[str], seeds: int, settings: Settings, *, batched:
     if not batched:
         step *= len(blocks) / min(cores(), len(blocks))
     return Cost(tuple(agents), runs, size(need(blocks).total), runs / step, step * settings.steps)
+
+
+def _kind(part: Mapping[str, Any]) -> Kind:
+    return tuple(part["agents"]), len(part["seeds"])
 
 
 def _time(hours: float) -> str:

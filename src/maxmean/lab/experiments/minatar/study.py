@@ -12,10 +12,10 @@ import numpy as np
 
 from ....mev.data import DataError
 from ....names import unknown
-from ...change import number
 from ...experiment import Experiment, Results, Shard
 from .claims import CLAIMS, MIDDLE_RATE, power
 from .figures import fifths_figure, game_figure, rates_figure
+from .groups import SEEDS_APART, Group
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from ....deep import Settings as TrainingSettings
 
 GAMES = ("asterix", "breakout", "freeway", "seaquest", "space_invaders")
-SEEDS_APART = 1000
-"""So far apart are the runs' seeds of two seeds of the study."""
 SINGLE = ("dqn", "ddqn", "scdqn:2", "scdqn:3", "scdqn:4")
 MAXMIN = ("maxmin-dqn:2", "maxmin-dqn:3")
 HEADS = (
@@ -47,34 +45,14 @@ OTHER_RATES = (
     "breakout@1e-4 bdqn ke-bdqn ada-te-bdqn:1e-4",
 )
 """What the study has of the paper's two other learning rates: one game, and the agents that answer most."""
-
-
-@dataclass(frozen=True)
-class Group:
-    """Agents that train in one program on a GPU, with one learning rate on one game."""
-
-    game: str
-    learning_rate: float
-    agents: tuple[str, ...]
-
-    @classmethod
-    def parse(cls, text: str) -> Group:
-        """A group from its text; the learning rate may be written as a power of ten.
-
-        >>> Group.parse("breakout@10^-5 dqn bdqn")
-        Group(game='breakout', learning_rate=1e-05, agents=('dqn', 'bdqn'))
-        """
-        where, *agents = text.split() or [""]
-        game, _, rate = where.partition("@")
-        try:
-            if not agents:
-                raise ValueError
-            return cls(game, number(rate), tuple(agents))
-        except ValueError:
-            raise DataError(f"a group is written as GAME@LEARNING_RATE AGENT AGENT ..., not {text!r}") from None
-
-    def __str__(self) -> str:
-        return f"{self.game}@{power(self.learning_rate)} {' '.join(self.agents)}"
+MORE_SEEDS = (
+    "breakout@10^-4.5 te-bdqn:0.1 te-bdqn:0.2 seeds=5-19",
+    "asterix@10^-4.5 te-bdqn:0.3 te-bdqn:0.4 seeds=5-19",
+    "breakout@10^-4.5 dqn ddqn seeds=5-19",
+    "seaquest@10^-4.5 dqn ddqn seeds=5-19",
+)
+"""Twenty seeds in all where five left D1 and D2 undecided; how many was fixed before any of them was run."""
+_OTHERS = "a group's own seeds must be others than those it has already (--set besides= leaves all further groups out)"
 
 
 @dataclass(frozen=True)
@@ -87,7 +65,8 @@ class Settings:
     heads: tuple[str, ...] = HEADS
     """The agents, in three groups: each group trains in one program on a GPU."""
     besides: tuple[str, ...] = ()
-    """Further groups, each as ``GAME@LEARNING_RATE AGENT AGENT ...``; those on games that are not run are left out."""
+    """Further groups, each as ``GAME@LEARNING_RATE AGENT AGENT ... [seeds=FIRST-LAST]``; those on games that are not run are
+    left out."""
     steps: int = 5_000_000
     seeds: int = 10
     learning_rates: tuple[float, ...] = (1e-5, MIDDLE_RATE, 1e-4)
@@ -125,7 +104,12 @@ class Settings:
             for agents in (self.single, self.maxmin, self.heads)
             if agents
         ]
-        return grid + [group for group in self.further if group.game in self.games]
+        return grid + self.added
+
+    @property
+    def added(self) -> list[Group]:
+        """The further ones on these games."""
+        return [group for group in self.further if group.game in self.games]
 
     @property
     def left_out(self) -> list[Group]:
@@ -155,7 +139,7 @@ class MinAtar(Experiment[Settings]):
         if scale == "paper":
             return Settings()
         if scale == "study":
-            return Settings(steps=1_000_000, seeds=5, learning_rates=(MIDDLE_RATE,), besides=OTHER_RATES)
+            return Settings(steps=1_000_000, seeds=5, learning_rates=(MIDDLE_RATE,), besides=OTHER_RATES + MORE_SEEDS)
         # Far too short to learn anything: it shows that everything runs, not what it leads to.
         return Settings(
             games=("breakout",),
@@ -171,34 +155,25 @@ class MinAtar(Experiment[Settings]):
         )
 
     def parts(self, settings: Settings) -> Sequence[Mapping[str, Any]]:
-        parts: list[dict[str, Any]] = []
-        for group in settings.groups:
-            about = {"game": group.game, "learning_rate": group.learning_rate}
-            if settings.together:
-                parts.append({**about, "agents": list(group.agents), "seeds": list(range(settings.seeds))})
-            else:
-                parts += [
-                    {**about, "agents": [name], "seeds": [seed]}
-                    for name in group.agents
-                    for seed in range(settings.seeds)
-                ]
-        return parts
+        return [part for group in settings.groups for part in group.parts(settings.seeds, together=settings.together)]
 
     def check(self, settings: Settings) -> None:
-        known: set[tuple[str, str, str]] = set()
+        known: dict[tuple[str, str, str], set[int]] = {}
         for group in (*settings.groups, *settings.left_out):
             for name in group.agents:
                 try:
                     run = group.game, power(group.learning_rate), make_agent(name).label
                 except ValueError as error:
                     raise DataError(str(error)) from None
-                if run in known:
-                    raise DataError(f"{group.game} with the learning rate {run[1]} has the agent {name} twice")
-                known.add(run)
+                seeds, own = known.setdefault(run, set()), {*group.seeds_among(settings.seeds)}
+                if twice := seeds & own:
+                    where = f"{group.game} with the learning rate {run[1]} has the agent {name} twice"
+                    raise DataError(where if group.seeds is None else f"{where} with the seed {min(twice)}; {_OTHERS}")
+                seeds |= own
 
     def remarks(self, settings: Settings) -> Sequence[str]:
         lines = []
-        if added := ", ".join(str(group) for group in settings.further if group.game in settings.games):
+        if added := ", ".join(map(str, settings.added)):
             lines.append(f"Besides every agent on every game: {added}. --set besides= leaves that out.")
         if left_out := ", ".join(map(str, settings.left_out)):
             lines.append(f"Left out, since the game is not run: {left_out}.")

@@ -1,0 +1,78 @@
+"""Groups: agents that train in one program on a GPU, and how one is written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ....mev.data import DataError
+from ...change import number
+from .claims import power
+
+SEEDS_APART = 1000
+"""So far apart are the runs' seeds of two seeds of the study."""
+SEEDS = "seeds="
+"""How the word begins that gives a group seeds of its own."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Agents with one learning rate on one game."""
+
+    game: str
+    learning_rate: float
+    agents: tuple[str, ...]
+    seeds: range | None = None
+    """Its own; without them it has the study's, which are 0, 1, ..."""
+
+    @classmethod
+    def parse(cls, text: str) -> Group:
+        """A group from its text; the learning rate may be written as a power of ten.
+
+        >>> Group.parse("breakout@10^-5 dqn bdqn seeds=5-19")
+        Group(game='breakout', learning_rate=1e-05, agents=('dqn', 'bdqn'), seeds=range(5, 20))
+        """
+        where, *words = text.split() or [""]
+        game, _, rate = where.partition("@")
+        agents = tuple(word for word in words if not word.startswith(SEEDS))
+        own = [_seeds(word) for word in words if word.startswith(SEEDS)]
+        if len(own) > 1:
+            raise DataError(f"a group has its seeds once, as {SEEDS}FIRST-LAST, not as in {text!r}")
+        try:
+            if not agents:
+                raise ValueError
+            return cls(game, number(rate), agents, *own)
+        except ValueError:
+            raise DataError(
+                f"a group is written as GAME@LEARNING_RATE AGENT AGENT ..., and {SEEDS}FIRST-LAST if it has seeds of its own, "
+                f"not {text!r}"
+            ) from None
+
+    def seeds_among(self, usual: int) -> range:
+        """The seeds that it is run with in a study of so many."""
+        return range(usual) if self.seeds is None else self.seeds
+
+    def parts(self, usual: int, *, together: bool) -> list[dict[str, Any]]:
+        """What it splits into in a study of so many seeds: all of it together, or each run."""
+        about = {"game": self.game, "learning_rate": self.learning_rate}
+        seeds = [*self.seeds_among(usual)]
+        if together:
+            return [{**about, "agents": [*self.agents], "seeds": seeds}]
+        return [{**about, "agents": [name], "seeds": [seed]} for name in self.agents for seed in seeds]
+
+    def __str__(self) -> str:
+        own = "" if self.seeds is None else f" {SEEDS}{self.seeds[0]}-{self.seeds[-1]}"
+        return f"{self.game}@{power(self.learning_rate)} {' '.join(self.agents)}{own}"
+
+
+def _seeds(word: str) -> range:
+    """Seeds from the first to the last. A number alone is refused: elsewhere ``seeds=20`` says how many there are."""
+    first, _, last = word.removeprefix(SEEDS).partition("-")
+    # No seed has more digits than this, and int() refuses numbers of thousands.
+    if not all(end.isascii() and end.isdigit() and len(end) < 10 for end in (first, last)):
+        raise DataError(f"a group's own seeds are written as {SEEDS}FIRST-LAST, such as {SEEDS}5-19, not {word!r}")
+    if not int(first) <= int(last) < SEEDS_APART:
+        raise DataError(
+            f"a group's own seeds go from a smaller to a larger number below {SEEDS_APART}, such as {SEEDS}5-19, not {word!r}"
+        )
+    return range(int(first), int(last) + 1)

@@ -58,7 +58,10 @@ def looks_online(q: NextValues, parameter: jax.Array) -> jax.Array:
         (lambda: deep.train(CORRIDOR, "dqn", steps=1, workers=-1), "workers must be at least 1"),
         (lambda: deep.train(CORRIDOR, "dqn", steps=1, seeds=[0.5]), "a seed must be a whole"),  # type: ignore[list-item]
         (lambda: deep.train(CORRIDOR, "dqn", steps=1, learning_rates=[1e-4, 1e-4]), "learning rate is named twice"),
-        (lambda: deep.train(CORRIDOR, "dqn", steps=1, learning_rates=[np.inf]), "learning_rate must be positive"),
+        (
+            lambda: deep.train(CORRIDOR, "dqn", steps=1, learning_rates=[np.inf]),
+            "learning_rate must be a finite number",
+        ),
         (lambda: deep.train(CORRIDOR, deep.DQN, steps=1), "an agent is a maxmean.deep.Agent"),  # type: ignore[arg-type]
         (lambda: deep.train(None, "dqn", steps=1), "environment must be a name"),  # type: ignore[arg-type]
         (lambda: deep.train(CORRIDOR, "dqn", steps=1, settings={}), "settings must be"),  # type: ignore[arg-type]

@@ -306,7 +306,7 @@ def test_memory_is_said_up_front_and_what_cannot_fit_is_refused(
     assert needed.replay < 3 * 2**30  # a hundred seeds of the largest game fit in a few GiB
     monkeypatch.setattr(memory, "available", lambda: 10_000)
     with pytest.raises(
-        deep.AgentError, match=r"needs .* but there are 9.8 KiB; use fewer seeds or a smaller replay_capacity"
+        deep.AgentError, match=r"needs .* but there are 9.8 KiB; use fewer seeds or fewer test_episodes and"
     ):
         small_training(None)
 

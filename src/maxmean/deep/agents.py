@@ -43,10 +43,14 @@ class Adaptation:
     """Whether each head has a parameter of its own."""
 
     def __post_init__(self) -> None:
+        for name in ("step_size", "low", "high"):
+            object.__setattr__(self, name, real_number(f"{name} of the adaptation", getattr(self, name)))
         if not self.step_size >= 0.0:
             raise AgentError(f"step_size of the adaptation must not be negative, not {self.step_size}")
-        if self.horizon < 1:
-            raise AgentError(f"horizon of the adaptation must be at least 1, not {self.horizon}")
+        object.__setattr__(self, "horizon", whole_number("horizon of the adaptation", self.horizon))
+        if self.direction not in (-1, 1):
+            raise AgentError(f"direction of the adaptation must be 1 or -1, not {self.direction!r}")
+        truth("per_head", self.per_head)
 
 
 @dataclass(frozen=True)
@@ -72,9 +76,23 @@ class Agent:
     adaptation: Adaptation | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not callable(self.rule):
+            raise AgentError(
+                f"an agent has a name and a rule, which is a function, not {self.name!r} and {self.rule!r}"
+            )
+        if not isinstance(self.exploration, Exploration):
+            raise AgentError(f"exploration must be a maxmean.deep.EpsilonGreedy, not {self.exploration!r}")
+        if isinstance(self.exploration, EpsilonGreedy):
+            _check_epsilon(self.exploration)
+        if not (self.adaptation is None or isinstance(self.adaptation, Adaptation)):
+            raise AgentError(f"adaptation must be a maxmean.deep.Adaptation or None, not {self.adaptation!r}")
+        object.__setattr__(self, "parameter", real_number(self.parameter_name or "parameter", self.parameter))
         object.__setattr__(self, "members", whole_number("the number of members", self.members))
         if not 1 <= self.members <= 32:
             raise AgentError(f"an agent has 1 to 32 members, not {self.members}")
+        truth("shared", self.shared)
+        truth("online", self.online)
+        object.__setattr__(self, "mask", real_number("the mask's probability", self.mask))
         if not 0.0 < self.mask <= 1.0:
             raise AgentError(f"the mask's probability must be in (0, 1], not {self.mask}")
 
@@ -121,7 +139,7 @@ def DDQN(exploration: EpsilonGreedy = EpsilonGreedy()) -> Agent:  # noqa: N802, 
 
 def SCDQN(beta: float = 3.0, exploration: EpsilonGreedy = EpsilonGreedy()) -> Agent:  # noqa: N802, B008
     """Self-correcting DQN (Zhu and Rigotti, 2021): ``beta`` 1 is Double DQN, more corrects further."""
-    if not beta >= 0.0:
+    if not real_number("beta", beta) >= 0.0:
         raise AgentError(f"beta must not be negative, not {beta}")
     return Agent("scdqn", targets.self_correcting, exploration, beta, "beta", online=True)
 
@@ -138,9 +156,9 @@ def BDQN(k: int = 10, mask: float = 1.0) -> Agent:  # noqa: N802
 
 def TEBDQN(alpha: float = 0.1, k: int = 10, mask: float = 1.0, covariance: bool = False) -> Agent:  # noqa: N802
     """Bootstrapped DQN whose targets are T-estimates at level ``alpha``; 0.5 is the maximum of each head."""
-    if not 0.0 < alpha <= 0.5:
+    if not 0.0 < real_number("alpha", alpha) <= 0.5:
         raise AgentError(f"alpha must be in (0, 0.5], not {alpha}")
-    rule = targets.TestBased(covariance)
+    rule = targets.TestBased(truth("covariance", covariance))
     return Agent("te-bdqn", rule, HeadPerEpisode(), alpha, "alpha", members=_heads(k, 2), mask=mask)
 
 
@@ -151,7 +169,7 @@ def KEBDQN(  # noqa: N802
     covariance: bool = False,
 ) -> Agent:
     """Bootstrapped DQN whose targets are K-estimates with ``kernel``."""
-    rule = targets.KernelBased(as_kernel(kernel), covariance)
+    rule = targets.KernelBased(as_kernel(kernel), truth("covariance", covariance))
     return Agent("ke-bdqn", rule, HeadPerEpisode(), members=_heads(k, 2), mask=mask)
 
 
@@ -178,7 +196,7 @@ def AdaKEBDQN(  # noqa: N802
     per_head: bool = False,
 ) -> Agent:
     """KE-BDQN that turns the scale of its Gaussian kernel towards zero bias; beyond the paper."""
-    if not scale > 0.0:
+    if not real_number("the kernel's scale", scale) > 0.0:
         raise AgentError(f"the kernel's scale must be positive, not {scale}")
     adaptation = Adaptation(step_size, horizon, low=1e-3, high=1e3, direction=-1, per_head=per_head)
     agent = Agent("ada-ke-bdqn", targets.GaussianBased(), HeadPerEpisode(), scale, "scale", _heads(k, 2), mask=mask)
@@ -200,13 +218,18 @@ AGENTS: dict[str, Callable[..., Agent]] = {
 
 
 def _heads(k: int, least: int) -> int:
+    k = whole_number("the number of heads", k, least=-LARGEST)
     if k < least:
         raise AgentError(f"this agent needs at least {least} head{'s' * (least > 1)}, not {k}")
     return k
 
 
-def whole_number(name: str, value: Any, *, least: int = 1) -> int:
-    """A whole number from ``least``, also from a float such as 1e6; one sentence for anything else."""
+LARGEST = 2**31 - 1
+"""What is counted on the device is counted in 32 bits."""
+
+
+def whole_number(name: str, value: Any, *, least: int = 1, most: int = LARGEST) -> int:
+    """A whole number from ``least`` to ``most``, also from a float such as 1e6; one sentence for anything else."""
     whole = isinstance(value, Integral) or (isinstance(value, Real) and float(value).is_integer())
     if isinstance(value, bool) or not whole:
         raise AgentError(f"{name} must be a whole number, not {value!r}")
@@ -214,7 +237,34 @@ def whole_number(name: str, value: Any, *, least: int = 1) -> int:
         raise AgentError(f"{name} must be at most 2^31 - 1, not {value}")
     if value < least:
         raise AgentError(f"{name} must be at least {least}, not {value}")
+    if value > most:
+        raise AgentError(f"{name} must be at most {most:,}, not {float(value):g}")
     return int(value)
+
+
+def real_number(name: str, value: Any) -> float:
+    """A finite number that a float32 can hold; one sentence for anything else."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise AgentError(f"{name} must be a number, not {value!r}")
+    if not abs(float(value)) < 3.4e38:  # nor if it is nan
+        raise AgentError(f"{name} must be a finite number, not {value}")
+    return float(value)
+
+
+def truth(name: str, value: Any) -> bool:
+    """True or False."""
+    if not isinstance(value, bool):
+        raise AgentError(f"{name} must be True or False, not {value!r}")
+    return value
+
+
+def _check_epsilon(exploration: EpsilonGreedy) -> None:
+    for name in ("initial", "final"):
+        value = real_number(f"EpsilonGreedy's {name}", getattr(exploration, name))
+        if not 0.0 <= value <= 1.0:
+            raise AgentError(f"EpsilonGreedy's {name} is a probability, from 0 to 1, not {value}")
+    if whole_number("EpsilonGreedy's steps", exploration.steps, least=-LARGEST, most=10**18) < 0:
+        raise AgentError(f"EpsilonGreedy's steps must not be negative, not {exploration.steps}")
 
 
 def _plain(part: Any) -> str:

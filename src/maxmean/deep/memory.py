@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
 from typing import NamedTuple
 
 import jax
-import numpy as np
 
 from .agents import AgentError
 from .block import Block
@@ -21,37 +23,67 @@ class Need(NamedTuple):
     networks: int
     """Weights, target weights, gradients and the optimiser's two moments."""
     rollouts: int
-    """What the bias estimation keeps of its longest possible episodes; blocks take turns on a GPU."""
+    """What the bias estimation keeps of its longest possible episodes, and what tests and adaptations play at once; blocks
+    take turns on a GPU.
+    """
+    updates: int
+    """What an update looks at: at least its minibatch, and what the heads make of it."""
 
     @property
     def total(self) -> int:
         return sum(self)
 
     def __str__(self) -> str:
-        parts = {"replay": self.replay, "networks": self.networks, "roll-outs": self.rollouts}
-        return f"{size(self.total)} ({', '.join(f'{name} {size(n)}' for name, n in parts.items() if n)})"
+        parts = zip(("replay", "networks", "roll-outs", "updates"), self, strict=True)
+        return f"{size(self.total)} ({', '.join(f'{name} {size(n)}' for name, n in parts if n)})"
+
+    @property
+    def cure(self) -> str:
+        """What would make it smaller."""
+        cures = (
+            "a smaller replay_capacity",
+            "a smaller hidden",
+            "fewer test_episodes and bias_episodes",
+            "a smaller batch_size",
+        )
+        return max(zip(self, cures, strict=True))[1]
 
 
 def need(blocks: Sequence[Block]) -> Need:
     """What the blocks need together."""
-    replay = networks = 0
-    rollouts = 0
+    total = Need(0, 0, 0, 0)
     for block in blocks:
         program, runs = block.compiled.program, len(block.runs)
         settings, family = program.settings, program.family
         lanes = family.members * settings.bias_episodes_per_head if family.bootstrapped else settings.bias_episodes
-        replay += runs * need_of(program).replay
-        networks += runs * need_of(program).networks
-        one = runs * lanes * (block.compiled.limit + 1) * 4 * 6
-        rollouts = max(rollouts, one) if block.compiled.batched else rollouts + one
-    return Need(replay, networks, rollouts)
+        horizon = 0 if family.adaptation is None else family.adaptation.horizon
+        played = settings.test_episodes + family.members * horizon
+        one = runs * (lanes * (block.compiled.limit + 1) * 4 * 6 + played * _seen(program))
+        each = need_of(program)
+        total = Need(
+            total.replay + runs * each.replay,
+            total.networks + runs * each.networks,
+            max(total.rollouts, one) if block.compiled.batched else total.rollouts + one,
+            max(total.updates, runs * each.updates) if block.compiled.batched else total.updates + each.updates,
+        )
+    return total
 
 
+@lru_cache(maxsize=32)
 def need_of(program: Program) -> Need:
     """What one run needs, roll-outs aside."""
     weights = jax.eval_shape(program.network.create, jax.random.key(0))
-    parameters = sum(int(np.prod(leaf.shape)) for leaf in jax.tree.leaves(weights))
-    return Need(program.settings.replay_capacity * program.layout.words * 4, parameters * 4 * 5, 0)
+    parameters = sum(math.prod(leaf.shape) for leaf in jax.tree.leaves(weights))
+    settings, row = program.settings, program.layout.words * 4
+    heads = program.network.members * (settings.hidden + program.network.n_actions) * 4
+    updates = settings.batch_size * (row + 2 * _seen(program) + heads)
+    return Need(settings.replay_capacity * row, parameters * 4 * 5, 0, updates)
+
+
+@lru_cache(maxsize=32)
+def _seen(program: Program) -> int:
+    """Bytes of an observation, as the network takes it."""
+    return 4 * math.prod(program.environment.observation.shape)
 
 
 def available() -> int | None:
@@ -70,9 +102,24 @@ def refuse_too_much(needed: Need) -> None:
     """Say no to what cannot fit, before anything is computed."""
     there = available()
     if there is not None and needed.total > 0.95 * there:
+        raise AgentError(f"this training needs {needed}, but there are {size(there)}; use fewer seeds or {needed.cure}")
+
+
+@contextmanager
+def fitting(needed: Need) -> Iterator[None]:
+    """Where the device finds out only now that it has no room for it."""
+    try:
+        yield
+    except (jax.errors.JaxRuntimeError, MemoryError) as error:
+        said = str(error)
+        if isinstance(error, jax.errors.JaxRuntimeError) and not (
+            "RESOURCE_EXHAUSTED" in said or "Out of memory" in said
+        ):
+            raise
         raise AgentError(
-            f"this training needs {needed}, but there are {size(there)}; use fewer seeds or a smaller replay_capacity"
-        )
+            f"the device has not enough memory left for this training, which needs {needed} or more; use fewer seeds or "
+            f"{needed.cure}"
+        ) from None
 
 
 def size(n: int) -> str:

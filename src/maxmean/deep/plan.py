@@ -5,13 +5,17 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from numbers import Integral
+from itertools import islice
+from numbers import Real
 from typing import Any, NamedTuple
 
 from ..envs import Environment
 from .agents import Agent, AgentError, parse_agent, whole_number
 from .family import families
 from .settings import Settings
+
+MOST_RUNS = 10_000
+"""Of one training."""
 
 
 class Variant(NamedTuple):
@@ -51,21 +55,19 @@ class Plan:
         settings: Settings,
     ) -> Plan:
         chosen = [_agent(each) for each in _several(agents)]
-        rates = (
-            [settings.learning_rate] if learning_rates is None else [float(rate) for rate in _several(learning_rates)]
-        )
-        if isinstance(seeds, Integral):
-            numbers = list(range(int(seeds)))
+        rates = [settings.learning_rate] if learning_rates is None else _several(learning_rates)
+        if isinstance(seeds, Real):
+            numbers = list(range(whole_number("seeds", seeds, least=0, most=MOST_RUNS)))
         else:
-            numbers = [whole_number("a seed", seed, least=0) for seed in _several(seeds)]
+            numbers = [whole_number("a seed", seed, least=0, most=2**32 - 1) for seed in _several(seeds)]
         if environment.n_actions > 256:
             raise AgentError(f"an environment may have 256 actions at most, not {environment.n_actions}")
         if not chosen or not rates or not numbers:
             raise AgentError("a training needs at least one agent, one learning rate and one seed")
-        if any(not 0 <= seed < 2**32 for seed in numbers):
-            raise AgentError(f"seeds must be from 0 to 2^32 - 1, not {next(s for s in numbers if not 0 <= s < 2**32)}")
-        for rate in rates:
-            dataclasses.replace(settings, learning_rate=rate)  # checks it
+        runs = len(chosen) * len(rates) * len(numbers)
+        if runs > MOST_RUNS:
+            raise AgentError(f"a training has at most {MOST_RUNS:,} runs, not {runs:,}: make several trainings of it")
+        rates = [dataclasses.replace(settings, learning_rate=rate).learning_rate for rate in rates]  # which checks them
         if len(set(rates)) < len(rates):
             raise AgentError("a learning rate is named twice")
         if len(set(numbers)) < len(numbers):
@@ -75,7 +77,7 @@ class Plan:
             raise AgentError(
                 f"two agents would both be called {_twice(labels)} in the records: train them in two trainings"
             )
-        variants = tuple(Variant(agent, float(rate)) for agent in chosen for rate in rates)
+        variants = tuple(Variant(agent, rate) for agent in chosen for rate in rates)
         return cls(environment, variants, tuple(numbers), settings)
 
     def groups(self) -> list[list[RunId]]:
@@ -145,7 +147,7 @@ def _agent(agent: str | Agent) -> Agent:
 
 
 def _several(given: Any) -> list[Any]:
-    return list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
+    return list(islice(given, MOST_RUNS + 1)) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
 
 
 def _twice(labels: Sequence[str]) -> str:

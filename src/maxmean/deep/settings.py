@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
-from .agents import AgentError, whole_number
+from .agents import AgentError, real_number, whole_number
 
 OPTIMIZERS = ("adam", "rmsprop")
 LOSSES = ("mse", "huber")
@@ -39,7 +38,9 @@ class Settings:
     bias_episodes_per_head: int = 3
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.learning_rate < math.inf:
+        for name in ("learning_rate", "discount"):
+            object.__setattr__(self, name, real_number(name, getattr(self, name)))
+        if not self.learning_rate > 0.0:
             raise AgentError(f"learning_rate must be positive, not {self.learning_rate}")
         if not 0.0 <= self.discount <= 1.0:
             raise AgentError(f"discount must be from 0 to 1, not {self.discount}")

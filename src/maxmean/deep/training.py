@@ -17,10 +17,10 @@ from rich.console import Console
 
 from .. import envs
 from . import checkpoint, policy
-from .agents import Agent, AgentError, whole_number
+from .agents import Agent, AgentError, truth, whole_number
 from .block import Block, make_blocks
 from .directory import clear, held, writing
-from .memory import Need, need, refuse_too_much
+from .memory import Need, fitting, need, refuse_too_much
 from .plan import Plan
 from .policy import Policy
 from .progress import Silent, interruptible, make_reporter, standard_error
@@ -107,6 +107,12 @@ def train(
         whole_number(name, value) for name, value in (("steps", steps), ("checkpoint_interval", checkpoint_interval))
     )
     workers = None if workers is None else whole_number("workers", workers)
+    if batched is not None:
+        truth("batched", batched)
+    if not (out is None or isinstance(out, str | os.PathLike)):
+        raise AgentError(f"out must be a path, not {out!r}")
+    if not (on_record is None or callable(on_record)):
+        raise AgentError(f"on_record must be a function of a record, which is a dict, not {on_record!r}")
     world = envs.make(environment) if isinstance(environment, str) else environment
     if not isinstance(world, envs.Environment):
         raise AgentError(f"environment must be a name or an environment of maxmean.envs, not {environment!r}")
@@ -117,7 +123,7 @@ def train(
     needed = need(blocks)
     refuse_too_much(needed)
     console = console or standard_error()
-    with nullcontext() if out is None else held(Path(out), plan.describe()) as folder:
+    with fitting(needed), nullcontext() if out is None else held(Path(out), plan.describe()) as folder:
         for block in blocks:
             block.create()
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..deep.agents import Agent, AgentError, whole_number
 from ..deep.block import Measurement
+from ..deep.memory import fitting
 from ..deep.plan import RunId, Variant
 from ..deep.progress import interruptible, make_reporter, standard_error
 from ..deep.records import Records
@@ -112,9 +113,10 @@ class Algorithm:
             raise HostError(f"callback must be a function of a record, which is a dict, not {callback!r}")
         learner, interval = self.learner, self.settings.test_interval
         goal = self.num_timesteps + _whole("total_timesteps", total_timesteps)
+        _whole("the number of all steps", goal)
         reporter = make_reporter(standard_error(), not progress_bar, goal, 1, self.num_timesteps)
         sinks = open_sinks(self.describe(), out, self.num_timesteps, self.records, tensorboard=tensorboard, wandb=wandb)
-        with sinks, reporter, interruptible() as stopped:
+        with fitting(learner.need), sinks, reporter, interruptible() as stopped:
             learner.begin()
             while self.num_timesteps < goal:
                 tests = self.num_timesteps // interval

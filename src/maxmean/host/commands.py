@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import pandas as pd
 from rich.console import Console
 
-from ..deep.agents import parse_arguments
+from ..deep.agents import parse_arguments, whole_number
 from ..deep.directory import held, writing
+from ..deep.plan import MOST_RUNS
 from ..deep.progress import standard_error
 from ..whole import as_parquet, write_whole
 from .errors import HostError, Stopped
@@ -45,10 +46,9 @@ def train(
     from .algorithms import ALGORITHMS
     from .making import make_env
 
-    if steps < 1:
-        raise HostError(f"steps must be at least 1, not {steps}")
-    if seeds < 1:
-        raise HostError(f"seeds must be at least 1, not {seeds}")
+    whole_number("steps", steps)
+    whole_number("seeds", seeds, most=MOST_RUNS)
+    whole_number("checkpoint_interval", checkpoint_interval)
     jobs = _jobs(agents, seeds, learning_rates, given)
     first = [ALGORITHMS[job.algorithm](make_env(env), **job.settings) for job in jobs if job.settings["seed"] == 0]
     about = {"environment": env, "trainings": [agent.describe() for agent in first], "seeds": seeds}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
-from ..deep.agents import AGENTS, Agent
+from ..deep.agents import AGENTS, Agent, AgentError, whole_number
 from ..deep.exploration import EpsilonGreedy
 from ..deep.networks import Perceptron, Trunk
 from ..deep.settings import Settings
@@ -77,8 +77,7 @@ class Host:
         if not 0 <= self.seed < 2**32:
             raise HostError(f"seed must be from 0 to 2^32 - 1, not {self.seed}")
         for name in ("train_every", "gradient_steps"):
-            if getattr(self, name) < 1:
-                raise HostError(f"{name} must be at least 1, not {getattr(self, name)}")
+            whole_number(name, getattr(self, name))
         if self.network is not None and not isinstance(self.network, Trunk):
             raise HostError(
                 f"network must be a maxmean.deep.networks.Trunk, such as Perceptron((64, 64)), not {self.network!r}"
@@ -113,23 +112,16 @@ def choose(make: Callable[..., Agent], kind: str, given: dict[str, Any]) -> Choi
         agent.setdefault("exploration", preset.exploration)
         if not isinstance(agent["exploration"], EpsilonGreedy):
             raise HostError(f"exploration must be a maxmean.deep.EpsilonGreedy, not {agent['exploration']!r}")
-        _check_epsilon(agent["exploration"])
-    return Choice(
-        make(**agent),
-        dataclasses.replace(preset.settings, **{name: value for name, value in given.items() if name in training}),
-        dataclasses.replace(
-            Host(train_every=preset.train_every), **{name: value for name, value in given.items() if name in host}
-        ),
-    )
-
-
-def _check_epsilon(exploration: EpsilonGreedy) -> None:
-    for name in ("initial", "final"):
-        value = _checked(f"EpsilonGreedy's {name}", getattr(exploration, name), 0.0)
-        if not 0.0 <= value <= 1.0:
-            raise HostError(f"EpsilonGreedy's {name} is a probability, from 0 to 1, not {value}")
-    if _checked("EpsilonGreedy's steps", exploration.steps, 0) < 0:
-        raise HostError(f"EpsilonGreedy's steps must not be negative, not {exploration.steps}")
+    try:
+        return Choice(
+            make(**agent),
+            dataclasses.replace(preset.settings, **{name: value for name, value in given.items() if name in training}),
+            dataclasses.replace(
+                Host(train_every=preset.train_every), **{name: value for name, value in given.items() if name in host}
+            ),
+        )
+    except AgentError as error:
+        raise HostError(str(error)) from None
 
 
 def _unknown(agent: str, name: str, known: Collection[str]) -> str:

@@ -38,6 +38,14 @@ def contents(path: Path, most: int) -> bytes:
     return path.read_bytes()
 
 
+def read_json(path: Path, most: int = 2**26) -> Any:
+    """What a JSON file of bounded size holds; :class:`ContentError` if it is missing or cannot be read, too."""
+    try:
+        return value_of(contents(path, most))
+    except OSError as error:
+        raise ContentError(f"{path.name} cannot be read: {error.strerror}") from None
+
+
 def parse(text: str | bytes) -> dict[str, Any]:
     """The object that a JSON text holds.
 
@@ -47,6 +55,14 @@ def parse(text: str | bytes) -> dict[str, Any]:
     Traceback (most recent call last):
     maxmean.untrusted.ContentError: its JSON is nested too deeply
     """
+    found = value_of(text)
+    if not isinstance(found, dict):
+        raise ContentError(f"its JSON is no object, but a {type(found).__name__}")
+    return found
+
+
+def value_of(text: str | bytes) -> Any:
+    """What a JSON text holds, an object or not."""
     try:
         text = text if isinstance(text, str) else text.decode()
     except UnicodeDecodeError:
@@ -54,16 +70,13 @@ def parse(text: str | bytes) -> dict[str, Any]:
     if not few_enough(text):
         raise ContentError(f"its JSON holds more than {MOST_VALUES:,} values")
     try:
-        found = json.loads(text)
+        return json.loads(text)
     except RecursionError:
         raise ContentError("its JSON is nested too deeply") from None
     except json.JSONDecodeError as error:
         raise ContentError(f"it is not JSON (line {error.lineno}, column {error.colno}: {error.msg})") from None
     except ValueError:  # a number of more digits than Python converts
         raise ContentError("its JSON holds a number with thousands of digits") from None
-    if not isinstance(found, dict):
-        raise ContentError(f"its JSON is no object, but a {type(found).__name__}")
-    return found
 
 
 def few_enough(text: str) -> bool:
@@ -83,7 +96,7 @@ def take(where: Mapping[str, Any], name: str, check: Check[T]) -> T:
     try:
         return check(where[name])
     except MisfitError as wanted:
-        raise ContentError(f"its entry {name!r} must be {wanted}, not {_brief(where[name])}") from None
+        raise ContentError(f"its entry {name!r} must be {wanted}, not {brief(where[name])}") from None
 
 
 def whole(least: int = 0, most: int = LARGEST) -> Check[int]:
@@ -169,11 +182,15 @@ def optional(check: Check[T]) -> Check[T | None]:
     return checked
 
 
-def _brief(value: Any) -> str:
-    """A value in few characters, however long it is."""
+def brief(value: Any) -> str:
+    """A value in few characters, however long it is.
+
+    >>> brief(12), brief(10**5000), brief([1, 2]), brief("x" * 100)[-5:]
+    ('12', 'about 10^5000', 'a list of 2', 'xx...')
+    """
     if isinstance(value, dict | list | tuple):
         return f"a {type(value).__name__} of {len(value)}"
     if isinstance(value, int) and abs(value) > LARGEST:
-        return "a number of more than 18 digits"
-    shown = repr(value[:60]) if isinstance(value, str) else repr(value)
+        return f"about {'-' * (value < 0)}10^{round(value.bit_length() * math.log10(2))}"
+    shown = repr(value[:70]) if isinstance(value, str) else repr(value)
     return shown if len(shown) <= 70 else f"{shown[:67]}..."

@@ -283,7 +283,7 @@ TAMPERED: dict[str, tuple[Callable[[Path], None], str]] = {
     "steps are negative": (write("steps.json", [-1]), "steps.json is no list of steps"),
     "steps are an object": (write("steps.json", {}), "steps.json is no list of steps"),
     "steps are truths": (write("steps.json", [True]), "steps.json is no list of steps"),
-    "steps are nested": (write("steps.json", DEEP), "recursion"),
+    "steps are nested": (write("steps.json", DEEP), "nested too deeply"),
     "steps are beyond numbers": (write("steps.json", [10**30]), "steps.json is no list of steps"),
     "records of others": (other_columns, "records.parquet has other columns"),
     "too many records": (many_rows, "records.parquet has 55,000 rows"),

@@ -7,6 +7,7 @@ and whether it adapts. The functions named after the algorithms fill it in; none
 from __future__ import annotations
 
 import inspect
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -17,6 +18,7 @@ from .. import mev
 from ..mev.kernels import as_kernel
 from ..mev.methods import parse_kernel
 from ..names import unknown
+from ..untrusted import brief
 from . import targets
 from .exploration import EpsilonGreedy, Exploration, HeadPerEpisode
 
@@ -233,12 +235,10 @@ def whole_number(name: str, value: Any, *, least: int = 1, most: int = LARGEST) 
     whole = isinstance(value, Integral) or (isinstance(value, Real) and float(value).is_integer())
     if isinstance(value, bool) or not whole:
         raise AgentError(f"{name} must be a whole number, not {value!r}")
-    if value > 2**31 - 1:
-        raise AgentError(f"{name} must be at most 2^31 - 1, not {value}")
     if value < least:
-        raise AgentError(f"{name} must be at least {least}, not {value}")
+        raise AgentError(f"{name} must be at least {least}, not {brief(value)}")
     if value > most:
-        raise AgentError(f"{name} must be at most {most:,}, not {float(value):g}")
+        raise AgentError(f"{name} must be at most {most:,}, not {brief(value)}")
     return int(value)
 
 
@@ -246,9 +246,13 @@ def real_number(name: str, value: Any) -> float:
     """A finite number that a float32 can hold; one sentence for anything else."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise AgentError(f"{name} must be a number, not {value!r}")
-    if not abs(float(value)) < 3.4e38:  # nor if it is nan
-        raise AgentError(f"{name} must be a finite number, not {value}")
-    return float(value)
+    try:
+        found = float(value)
+    except OverflowError:  # a whole number that is larger than any float
+        found = math.inf
+    if not abs(found) < 3.4e38:  # nor if it is nan
+        raise AgentError(f"{name} must be a finite number, not {brief(value)}")
+    return found
 
 
 def truth(name: str, value: Any) -> bool:

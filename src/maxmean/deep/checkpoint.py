@@ -17,9 +17,10 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from ..untrusted import ContentError, read_json
 from ..whole import PREFIX, write_whole
 from .block import Block
-from .directory import CheckpointError, UnreadableError, clear, read_json, system_error, writing
+from .directory import CheckpointError, clear, system_error, writing
 from .memory import size
 from .records import Records
 from .rollouts import QUANTILES
@@ -106,7 +107,7 @@ def restore(folder: Path, blocks: Sequence[Block], say: Callable[[str], None]) -
             _check(path)
             steps, arrays = _steps(path, blocks), _read(path, blocks)
             records = Records.read(path, _most_rows(blocks, max(steps)))
-        except UnreadableError as fault:
+        except ContentError as fault:
             before = "going back to the one before" if path != there[-1] else "there is none before it: starting anew"
             say(f"The checkpoint {path.name} is damaged ({fault}); {before}.")
             continue
@@ -121,25 +122,25 @@ def _check(path: Path) -> None:
     """See that a checkpoint's files are those that were written; no other is opened, whatever the list of checksums names."""
     sums = read_json(path / SUMS)
     if not isinstance(sums, dict) or "steps.json" not in sums or not any(name.startswith("state") for name in sums):
-        raise UnreadableError("its list of checksums is not whole")
+        raise ContentError("its list of checksums is not whole")
     there = _files(path)
     for name in {**sums, **dict.fromkeys(there)}:
         if name not in there:
-            raise UnreadableError(f"{name} is missing")
+            raise ContentError(f"{name} is missing")
         if name not in sums:
-            raise UnreadableError(f"{name} is not in its list of checksums")
+            raise ContentError(f"{name} is not in its list of checksums")
         try:
             changed = _checksum(path / name) != sums[name]
         except OSError as error:
-            raise UnreadableError(f"{name} cannot be read: {error.strerror}") from None
+            raise ContentError(f"{name} cannot be read: {error.strerror}") from None
         if changed:
-            raise UnreadableError(f"{name} has changed")
+            raise ContentError(f"{name} has changed")
 
 
 def _steps(path: Path, blocks: Sequence[Block]) -> list[int]:
     steps = read_json(path / "steps.json")
     if not isinstance(steps, list) or not all(type(step) is int and 0 <= step < 2**31 for step in steps):
-        raise UnreadableError("steps.json is no list of steps")
+        raise ContentError("steps.json is no list of steps")
     if len(steps) != len(blocks):
         raise CheckpointError(OTHER_SHAPE)
     return steps
@@ -170,10 +171,10 @@ def _read(path: Path, blocks: Sequence[Block]) -> list[list[np.ndarray]]:
                 raise CheckpointError(OTHER_SHAPE)
             parts = store.chunk_layout.read_chunk.shape or ()  # none for a single number
             if any(part > whole for part, whole in zip(parts, leaf.shape, strict=True)):
-                raise UnreadableError(f"the parts of its array {name} are larger than the array")
+                raise ContentError(f"the parts of its array {name} are larger than the array")
             stores.append(store)
         arrays = iter([future.result() for future in [store.read() for store in stores]])
-    except CheckpointError:
+    except (CheckpointError, ContentError):
         raise
     except (
         ValueError,
@@ -181,7 +182,7 @@ def _read(path: Path, blocks: Sequence[Block]) -> list[list[np.ndarray]]:
         NotImplementedError,
         OSError,
     ) as error:  # what the reader makes of a stranger's file
-        raise UnreadableError(f"its arrays cannot be read: {' '.join(str(error).split())[:100]}") from None
+        raise ContentError(f"its arrays cannot be read: {' '.join(str(error).split())[:100]}") from None
     return [[next(arrays) for _ in jax.tree.leaves(block.state)] for block in blocks]
 
 
@@ -225,7 +226,7 @@ def _files(folder: Path) -> list[str]:
     found = []
     for path in sorted(folder.rglob("*")):
         if path.is_symlink() or not (path.is_file() or path.is_dir()):
-            raise UnreadableError(f"{path.relative_to(folder)} is no file")
+            raise ContentError(f"{path.relative_to(folder)} is no file")
         if path.is_file() and path.name != SUMS:
             found.append(path.relative_to(folder).as_posix())
     return found

@@ -14,12 +14,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from ..untrusted import ContentError, read_json
 from ..whole import PREFIX, half_written, write_whole
 from .plan import difference
 
 LOCK = f"{PREFIX}lock"
-MOST_BYTES = 2**26
-"""Of a text that is read; a training's own are far shorter."""
 
 
 class CheckpointError(ValueError):
@@ -51,7 +50,7 @@ def _look(folder: Path, text: dict[str, Any]) -> bool:
         if not isinstance(there, dict):
             raise CheckpointError(f"{path} is no training's plan; choose another directory")
         found = difference(there, json.loads(json.dumps(text)))
-    except (UnreadableError, RecursionError):
+    except (ContentError, RecursionError):
         raise CheckpointError(f"{path} cannot be read; choose another directory") from None
     if found:
         raise CheckpointError(f"{folder} holds another training: {found}; choose another directory")
@@ -108,22 +107,6 @@ def clear(folder: Path) -> None:
             shutil.rmtree(left, ignore_errors=True)
         else:
             left.unlink(missing_ok=True)
-
-
-class UnreadableError(Exception):
-    """A text that is not what it should be; in a few words."""
-
-
-def read_json(path: Path) -> Any:
-    """What is in a JSON file of ours, or of a stranger's in its place; :class:`UnreadableError` however that is damaged."""
-    try:
-        if not path.is_file():
-            raise UnreadableError("it is no file")  # but a pipe, say, which nobody may ever write to
-        if path.stat().st_size > MOST_BYTES:
-            raise UnreadableError("it is too long")
-        return json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
-        raise UnreadableError(" ".join(str(error).split())) from None
 
 
 @contextmanager

@@ -14,7 +14,6 @@ import pandas as pd
 from ..untrusted import Check, ContentError, mapping, real, several, take, text, whole
 from ..whole import as_parquet, write_whole
 from .block import Block, Measurement
-from .directory import UnreadableError
 from .plan import RunId
 
 TABLES = ("records", "heads", "quantiles")
@@ -128,28 +127,30 @@ class Records:
 
     @classmethod
     def read(cls, folder: Path, most: int) -> Records:
-        """The tables that :meth:`write` wrote; :class:`UnreadableError` if they are others, or have more than ``most`` rows."""
+        """The tables that :meth:`write` wrote; :class:`ContentError` if they are others, or have more than ``most`` rows."""
         return cls({name: read_table(folder / f"{name}.parquet", name, most).to_dict("records") for name in TABLES})
 
 
 def read_table(path: Path, table: str = "records", most: int = 2**24) -> pd.DataFrame:
-    """A table that was written here, or what a stranger put in its place: :class:`UnreadableError` if it is not such a one."""
+    """A table that was written here, or what a stranger put in its place: :class:`ContentError` if it is not such a one."""
     import pyarrow.parquet
 
     columns = _COLUMNS[table]
     if not path.is_file():
-        raise UnreadableError(f"{path.name} is no file")
+        raise ContentError(f"{path.name} is no file")
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
             if file.metadata.num_rows > most:
-                raise UnreadableError(f"{path.name} has {file.metadata.num_rows:,} rows")
+                raise ContentError(f"{path.name} has {file.metadata.num_rows:,} rows")
             if file.schema_arrow.names != list(columns):
-                raise UnreadableError(f"{path.name} has other columns")
+                raise ContentError(f"{path.name} has other columns")
             # Without its metadata: pandas would take its word for how to read it.
             found = file.read().replace_schema_metadata(None)
         return found.to_pandas(ignore_metadata=True).astype(columns)
+    except ContentError:
+        raise
     except (pyarrow.ArrowException, ValueError, TypeError, OverflowError, OSError) as error:
-        raise UnreadableError(f"{path.name} cannot be read: {' '.join(str(error).split())[:100]}") from None
+        raise ContentError(f"{path.name} cannot be read: {' '.join(str(error).split())[:100]}") from None
 
 
 def latest(frame: pd.DataFrame, columns: Sequence[str] = ("test_return", "bias")) -> pd.DataFrame:

@@ -10,8 +10,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..deep.directory import UnreadableError, alone, system_error, unwritten, writing
+from ..deep.directory import alone, system_error, unwritten, writing
 from ..deep.records import Records, read_table
+from ..untrusted import ContentError
 from ..whole import write_whole
 from .errors import HostError, sentence
 
@@ -128,7 +129,7 @@ def _refuse_another(folder: Path, records: Records) -> None:
         return
     try:
         there = read_table(path)
-    except UnreadableError as fault:
+    except ContentError as fault:
         raise HostError(
             f"{path} is there already and is no training's table ({fault}); choose another directory"
         ) from None

@@ -182,6 +182,8 @@ class Killing:
     folder: Path
     seed: int
     counts: Counter[str] = field(default_factory=Counter)
+    say: Callable[[Counter[str]], None] = lambda counts: None
+    """Hears of every directory that has come to its end."""
 
     def __post_init__(self) -> None:
         self.chance, self.trouble = random.Random(self.seed), Trouble(self.folder)
@@ -208,6 +210,7 @@ class Killing:
             assert self.victim is VICTIMS["reproduce"] or not left, left
             self.counts["directories"] += 1
             self.counts["files compared"] += len(expected)
+            self.say(self.counts)
             shutil.rmtree(self.out)
         self.counts["writes failed on a full disk"] = self.trouble.failed_writes
         return self.counts
@@ -318,7 +321,7 @@ def main() -> None:
     name, kills = sys.argv[1], int(sys.argv[2])
     seed = int(sys.argv[3]) if len(sys.argv) > 3 else 0
     with tempfile.TemporaryDirectory() as folder:
-        killing = Killing(VICTIMS[name], Path(folder), seed)
+        killing = Killing(VICTIMS[name], Path(folder), seed, say=lambda counts: print(dict(counts), flush=True))
         try:
             killing.run(kills)
         finally:

@@ -400,3 +400,20 @@ def test_a_training_goes_on_though_nobody_hears_of_it(
     if where in ("full disk", "closed pipe"):
         stream.close()  # what it could not take is forgotten
     same(whole, tmp_path / "run")
+
+
+@pytest.mark.parametrize("env", ["minatar/breakout", "CartPole-v1"])
+def test_a_name_that_is_not_utf8_is_refused_before_anything_is_written(env: str, tmp_path: Path) -> None:
+    out = f"{tmp_path}/run-\udcff"
+    answer = maxmean("train", "--env", env, "--agent", "dqn", "--steps", 10, "--replay-capacity", 100, "--out", out)
+    assert answer.returncode == 2
+    assert re.fullmatch(r"maxmean: the name of the directory .*udcff' is not UTF-8; choose another .*\n", answer.stderr)
+    assert not os.listdir(tmp_path)
+    with pytest.raises(deep.CheckpointError, match="is not UTF-8"):
+        train(tmp_path / "a\0b", 10)
+
+
+def test_any_other_name_will_do(whole: Path, tmp_path: Path) -> None:
+    out = tmp_path / "two\nlines \x1b[31m [bold] %s {0} \u00e9"
+    train(out, 500)
+    same(whole, out)

@@ -25,9 +25,20 @@ class CheckpointError(ValueError):
     """A directory that cannot be gone on with; the message says why and what to do."""
 
 
+def check_name(folder: Path) -> None:
+    """Refuse a name that not all can write who write there."""
+    try:
+        bad = "\0" in str(folder) or not str(folder).encode()
+    except UnicodeEncodeError:
+        bad = True
+    if bad:
+        raise CheckpointError(f"the name of the directory {str(folder)!r} is not UTF-8; choose another directory")
+
+
 @contextmanager
 def held(folder: Path, text: dict[str, Any]) -> Iterator[Path]:
     """The directory of the training that ``text`` describes, made or found to be that, while no other process trains in it."""
+    check_name(folder)
     with _usable(folder):
         _look(folder, text)  # before there is a lock in what may be somebody else's
         folder.mkdir(parents=True, exist_ok=True)

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..deep.directory import alone, system_error, unwritten, writing
+from ..deep.directory import alone, check_name, system_error, unwritten, writing
 from ..deep.records import Records, read_table
 from ..untrusted import ContentError
 from ..whole import write_whole
@@ -111,6 +111,7 @@ class _Board:
 @contextmanager
 def _folder(folder: Path, about: dict[str, Any], records: Records) -> Iterator[Path]:
     """The folder, with what is trained in it written down, and held: nobody else trains in it meanwhile."""
+    check_name(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

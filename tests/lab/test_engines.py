@@ -81,7 +81,7 @@ def test_engines_by_name() -> None:
     assert ATTEMPTS > 1
     for arguments, sentence in {
         ("cluster", None, None): "unknown engine 'cluster'",
-        ("processes", 0, None): "workers must be at least 1, not 0",
+        ("processes", 0, None): "workers must be a whole number from 1 to 1,024, not 0",
         ("processes", None, "auto"): "an address goes with the ray engine",
     }.items():
         with pytest.raises(DataError, match=sentence):

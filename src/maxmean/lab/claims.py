@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from ..mev.show import escaped
+
 if TYPE_CHECKING:
     from .experiment import Experiment, Results
 
@@ -175,11 +177,11 @@ def markdown(verdicts: Sequence[Verdict]) -> str:
     lines += [f"| {v.id} | {_cell(v.statement)} | **{v.verdict}** | {v.scale} | `{v.experiment}` |" for v in verdicts]
     for v in verdicts:
         lines += ["", f"### {v.id}: {v.verdict}", "", f"{v.statement} (section {v.where}).", ""]
-        lines += [v.note, ""] if v.note else []
+        lines += [escaped(v.note), ""] if v.note else []
         lines += ["| measured | value [95% interval] |", "|---|---|"]
         lines += [f"| {_cell(name)} | {number} |" for name, number in v.measured.items()]
     return "\n".join(lines) + "\n"
 
 
 def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
+    return escaped(text).replace("|", "\\|")

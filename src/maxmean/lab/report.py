@@ -12,14 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..mev.show import escaped
-from ..whole import write_whole
 from .change import differences
 from .claims import Verdict
 from .experiment import Experiment, Results
 from .experiments import EXPERIMENTS
 from .figures import inline_svg, lay_out, save
+from .files import read_bytes, write_file
 from .loading import LeftOut, Say, unsaid
-from .reading import read_bytes, unwritable
 from .run import judge_all, nothing, trusting
 from .store import DamagedError, Store, StoreError
 from .tables import as_csv
@@ -34,6 +33,9 @@ def write_report(store: Store, folder: Path, prefer: tuple[str, int] | None = No
     It shows each experiment at the largest scale that is there, or the run that is preferred (scale, seed). What cannot be used
     is left out, and ``say`` hears why. Figures and tables of an earlier report in the same folder go.
     """
+    for place in (folder, folder / "figures", folder / "tables"):
+        if store.root in place.parents and place.is_symlink():  # of a stranger's choice
+            raise StoreError(f"{str(place)!r} is a link: choose another folder for the report with --to")
     sections: list[str] = []
     verdicts: list[Verdict] = []
     written: set[str] = set()
@@ -50,7 +52,7 @@ def write_report(store: Store, folder: Path, prefer: tuple[str, int] | None = No
             continue
         files = _files(judged.experiment.name, judged.results, figures)
         for name, content in files.items():
-            _write(folder / name, content)
+            write_file(folder / name, content)
         written |= set(files)
         sections.append(section)
         verdicts += judged.verdicts
@@ -60,17 +62,9 @@ def write_report(store: Store, folder: Path, prefer: tuple[str, int] | None = No
         say(each)
     page = folder / "report.html"
     earlier = _linked(page)
-    _write(page, _page(sections, verdicts).encode())
+    write_file(page, _page(sections, verdicts).encode())
     _remove(folder, earlier - written)
     return page
-
-
-def _write(path: Path, content: bytes) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, content)
-    except OSError as error:
-        raise unwritable(error, path) from None
 
 
 def _linked(page: Path) -> set[str]:

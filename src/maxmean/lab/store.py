@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
-from ..whole import half_written, sweep, write_whole
+from ..whole import half_written, sweep
 from .experiment import Shard
-from .reading import LARGEST_JSON, DamagedError, StoreError, read_bytes, read_object, said, unwritable
+from .files import LARGEST_JSON, DamagedError, StoreError, read_bytes, read_object, said, unwritable, write_file
 from .tables import Layout, TableError, read_table
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Store:
         elif not all(half_written(path) for path in self.root.iterdir()):
             raise StoreError(f"{str(self.root)!r} holds other files: choose an empty or a new directory with --out")
         else:
-            self._write(marker, _json({"format": FORMAT, "maxmean": __version__}))
+            write_file(marker, _json({"format": FORMAT, "maxmean": __version__}))
         if create:
             for folder in (self.root, *(path for path in self.root.iterdir() if path.is_dir())):
                 sweep(folder)
@@ -95,15 +95,14 @@ class Store:
             "seconds": round(seconds, 3),
             "versions": software(packages),
         }
-        self._make(shard.experiment)
-        self._write(self._path(shard, "parquet"), table)
-        self._write(self._path(shard, "json"), _json(manifest))
+        write_file(self._path(shard, "parquet"), table)
+        write_file(self._path(shard, "json"), _json(manifest))
 
     def read(self, shard: Shard, layout: Layout | None = None) -> tuple[pd.DataFrame, dict[str, Any]]:
         """A shard's table, as its layout wants it, and its manifest."""
         table, manifest = self._verified(shard)
         try:
-            return read_table(table, layout), manifest
+            return read_table(table, layout, shard.part), manifest
         except TableError as error:
             raise DamagedError(f"{str(self._path(shard, 'parquet'))!r} cannot be used: {error}") from None
 
@@ -124,8 +123,7 @@ class Store:
             raise StoreError(
                 f"{experiment} has too many shards for one plan, {len(plan.shards):,}: choose fewer settings"
             )
-        self._make(experiment)
-        self._write(self.plan_path(experiment, scale, seed), content)
+        write_file(self.plan_path(experiment, scale, seed), content)
 
     def read_plan(self, experiment: str, scale: str, seed: int) -> Plan | None:
         """What makes up an experiment at a scale from a seed; None if it was never run here."""
@@ -182,20 +180,6 @@ class Store:
         if hashlib.sha256(table).hexdigest() != manifest.get("sha256"):
             raise DamagedError(f"{str(path)!r} is damaged: its checksum is not the one in its manifest")
         return table, manifest
-
-    def _make(self, experiment: str) -> None:
-        """Have a folder for an experiment."""
-        try:
-            (self.root / experiment).mkdir(exist_ok=True)
-        except OSError as error:
-            raise unwritable(error, self.root / experiment) from None
-
-    @staticmethod
-    def _write(path: Path, content: bytes) -> None:
-        try:
-            write_whole(path, content)
-        except OSError as error:
-            raise unwritable(error, path) from None
 
 
 def software(packages: Sequence[str] = ()) -> dict[str, str]:

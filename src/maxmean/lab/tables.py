@@ -6,8 +6,12 @@ A checksum says that a table is whole, not who wrote it: everything in it is che
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from ..mev.show import escaped, shortened
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,6 +20,9 @@ if TYPE_CHECKING:
 
 LARGEST = 1 << 29
 """How many bytes a shard's table may have, unpacked."""
+
+LONGEST = 200
+"""How many characters a label may have."""
 
 
 class TableError(Exception):
@@ -32,10 +39,13 @@ class Layout:
     gaps: tuple[str, ...] = ()
 
 
-def read_table(data: bytes, layout: Layout | None = None) -> pd.DataFrame:
+def read_table(
+    data: bytes, layout: Layout | None = None, part: Mapping[str, Any] = MappingProxyType({})
+) -> pd.DataFrame:
     """The table of a Parquet file; without a layout, any table of numbers and texts.
 
-    Rows, columns and kinds are checked before anything is unpacked: a small file can hold a billion rows.
+    Rows, columns and kinds are checked before anything is unpacked: a small file can hold a billion rows. A column that is named
+    as a text of the shard's ``part`` holds nothing but that.
     """
     import pyarrow as pa
     import pyarrow.parquet
@@ -46,7 +56,7 @@ def read_table(data: bytes, layout: Layout | None = None) -> pd.DataFrame:
         # A text that is repeated stays one text until it is known how long they are together.
         coded = pyarrow.parquet.ParquetFile(io.BytesIO(data), read_dictionary=texts).read()
         coded.validate(full=True)
-        _check_texts(coded.select(texts))
+        _check_texts(coded.select(texts), part)
         table = coded.cast(file.schema_arrow).replace_schema_metadata(None)
         if layout:
             _check_numbers(table.select([*layout.numbers]))
@@ -91,7 +101,7 @@ def _check_names(layout: Layout, texts: list[str], numbers: list[str]) -> None:
             raise TableError(f"it has a column {name!r}, which is not known")
 
 
-def _check_texts(coded: pa.Table) -> None:
+def _check_texts(coded: pa.Table, part: Mapping[str, Any]) -> None:
     """Refuse labels that no experiment has, which could speak to a terminal, and those that are too long together."""
     import pyarrow.compute as pc
 
@@ -101,8 +111,10 @@ def _check_texts(coded: pa.Table) -> None:
             raise TableError(f"its column {name!r} has gaps")
         for chunk in column.chunks:
             for label in chunk.dictionary.to_pylist():
-                if not (label and label.isascii() and label.isprintable()):
-                    raise TableError(f"its column {name!r} holds {label!r}, which is no label")
+                if not (0 < len(label) <= LONGEST and label.isascii() and label.isprintable()):
+                    raise TableError(f"its column {name!r} holds {shortened(repr(label), 60)}, which is no label")
+                if label != part.get(name, label):
+                    raise TableError(f"its column {name!r} holds {label!r}, and it should be of {part[name]!r}")
             length += pc.sum(pc.take(pc.binary_length(chunk.dictionary), chunk.indices)).as_py() or 0
     if length > LARGEST:
         raise TableError("its texts are too long")
@@ -120,6 +132,8 @@ def _check_numbers(table: pa.Table) -> None:
 def as_csv(table: pd.DataFrame) -> bytes:
     """A table for a spreadsheet, which must not take a text for a formula: such a text gets an apostrophe before it.
 
+    Control characters are spelt out.
+
     >>> import pandas as pd
     >>> as_csv(pd.DataFrame({"=a": ["=1+1", "-x", "te-q"], "b": [-0.5, 1.0, 2.0]})).decode().split()
     ["'=a,b", "'=1+1,-0.5", "'-x,1.0", 'te-q,2.0']
@@ -130,4 +144,5 @@ def as_csv(table: pd.DataFrame) -> bytes:
 
 
 def _inert(text: object) -> str:
-    return f"'{text}" if str(text).startswith(("=", "+", "-", "@", "\t", "\r")) else str(text)
+    shown = escaped(str(text))
+    return f"'{shown}" if shown.startswith(("=", "+", "-", "@")) else shown

@@ -1,4 +1,7 @@
-"""Files in a directory of results, which a stranger may have written: read only if they are files, and of a bounded size."""
+"""Files in a directory that a stranger may have filled: read if they are files of a bounded size, written in their own place.
+
+A link there could lead anywhere. It may be read through, which shows nothing but results; it is never written through.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import stat
 from pathlib import Path
 from typing import Any, NoReturn
 
+from ..whole import write_whole
 from .tables import LARGEST
 
 LARGEST_JSON = 1 << 24
@@ -55,6 +59,17 @@ def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"it holds {constant}, which is no JSON")
 
 
+def write_file(path: Path, content: bytes) -> None:
+    """Write a file whole, with the folders that it needs; a link in its place goes, and what it leads to stays as it is."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_symlink():
+            path.unlink()
+        write_whole(path, content)
+    except OSError as error:
+        raise unwritable(error, path) from None
+
+
 def said(error: OSError) -> str:
     """What the system says, in words."""
     return error.strerror or str(error)
@@ -67,6 +82,6 @@ def unwritable(error: OSError, path: Path) -> StoreError:
             f"the disk of {str(path)!r} is full; what is finished is kept: make room and run the same command"
         )
     if error.errno in (errno.EISDIR, errno.EEXIST, errno.ENOTDIR, errno.ENOTEMPTY):
-        kinds = "a directory" if os.path.isdir(path) else "a file where a directory should be"
-        return StoreError(f"cannot write {str(path)!r}: {kinds} is in the way; move it elsewhere")
+        thing = "a directory" if os.path.isdir(path) else "something that is no directory"
+        return StoreError(f"cannot write {str(path)!r}: {thing} is in the way; move it elsewhere")
     return StoreError(f"cannot write {str(path)!r}: {said(error)}")

@@ -17,11 +17,12 @@ from maxmean.lab.run import SHIPPED
 
 OTHER = "kernels"
 """An experiment that nobody touches."""
-CHOSEN = [
-    pytest.param(damage, id=damage.name, marks=[pytest.mark.slow] * (k % 5 > 0 and not damage.name.startswith("table")))
-    for k, damage in enumerate(DAMAGES)
+FORMS: list[list[str]] = [["--json"], [], ["--markdown"]]
+QUICK = [damage for k, damage in enumerate(DAMAGES) if k % 5 == 0 or damage.name.startswith("table")]
+"""Those that are told apart by much; with two forms of the verdicts each, in turn. All of them, in all forms, are slow."""
+CHOSEN = [pytest.param(damage, [FORMS[0], FORMS[1 + k % 2]], id=damage.name) for k, damage in enumerate(QUICK)] + [
+    pytest.param(damage, FORMS, id=f"{damage.name}, all forms", marks=pytest.mark.slow) for damage in DAMAGES
 ]
-"""Of those that are told apart by little, most wait for the slow tests."""
 
 
 @pytest.fixture(scope="module")
@@ -80,13 +81,13 @@ def out(whole: Path, tmp_path: Path) -> Path:
     return tmp_path / "out"
 
 
-@pytest.mark.parametrize("damage", CHOSEN)
+@pytest.mark.parametrize(("damage", "forms"), CHOSEN)
 def test_a_strangers_results_are_used_or_left_out_and_put_right(
-    whole: Path, out: Path, expected: dict[str, Any], tmp_path: Path, damage: Damage
+    whole: Path, out: Path, expected: dict[str, Any], tmp_path: Path, damage: Damage, forms: list[list[str]]
 ) -> None:
     damage.do(Place(out))
     status = {"harmless": 0, "left out": 1, "refused": 2}[damage.outcome]
-    for form in ([], ["--json"], ["--markdown"]):
+    for form in forms:
         answer = maxmean("claims", *form, "--out", out)
         check_said(answer, damage, status)
         if form == ["--json"] and status < 2:

@@ -519,7 +519,9 @@ def test_claims_say_why_they_are_not_judged(tmp_path: Path) -> None:
     assert "damaged" not in whole
     with (tmp_path / "minatar" / f"{MINATAR.shards(usual, 0)[0].key}.parquet").open("ab") as file:
         file.write(b"x")
-    assert maxmean("claims", "--out", tmp_path).stdout.count("missing or damaged: 1;") == 7
+    damaged = maxmean("claims", "--out", tmp_path)
+    assert damaged.returncode == 2
+    assert "its checksum is not the one in its manifest (study scale, seed 0)" in damaged.stderr
 
 
 def test_the_shipped_study_is_complete_and_of_the_present_settings() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from ..mev.data import DataError
@@ -21,7 +21,7 @@ def change(settings: S, texts: Sequence[str]) -> S:
     >>> changed.steps, changed.games
     (5000, ('breakout', 'freeway'))
     """
-    known = {field.name: getattr(settings, field.name) for field in fields(settings)}  # type: ignore[arg-type]
+    known = vars(settings)
     changes: dict[str, Any] = {}
     for text in texts:
         name, sign, value = text.partition("=")
@@ -46,11 +46,10 @@ def differences(settings: S, other: S) -> list[str]:
     ['games=breakout,freeway', 'steps=5000']
     """
     texts = []
-    for field in fields(settings):  # type: ignore[arg-type]
-        value = getattr(settings, field.name)
-        if value != getattr(other, field.name):
+    for name, value in vars(settings).items():
+        if value != vars(other)[name]:
             written = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
-            texts.append(f"{field.name}={written}")
+            texts.append(f"{name}={written}")
     return texts
 
 

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from ..mev.show import escaped
+
 if TYPE_CHECKING:
     from .experiment import Experiment, Results
 
@@ -36,7 +38,7 @@ class Measured:
     @classmethod
     def mean(cls, values: Any, level: float = 0.95) -> Measured:
         """Mean of independent runs, with Student's interval."""
-        values = np.asarray(values, dtype=float)
+        values = _some(values)
         if len(values) < 2:
             return cls(float(values.mean()), -math.inf, math.inf)
         return cls.around(values.mean(), values.std(ddof=1) / math.sqrt(len(values)), len(values) - 1, level)
@@ -44,7 +46,7 @@ class Measured:
     @classmethod
     def difference(cls, first: Any, second: Any, level: float = 0.95) -> Measured:
         """Mean of one group of runs minus that of an independent one, with Welch's interval."""
-        groups = [np.asarray(group, dtype=float) for group in (first, second)]
+        groups = [_some(group) for group in (first, second)]
         gap = groups[0].mean() - groups[1].mean()
         if min(len(group) for group in groups) < 2:
             return cls(float(gap), -math.inf, math.inf)
@@ -70,6 +72,14 @@ class Measured:
         if self.low == self.high:
             return f"{self.value:.4g}"
         return f"{self.value:.4g} [{self.low:.4g}, {self.high:.4g}]"
+
+
+def _some(values: Any) -> np.ndarray:
+    """Numbers, of which there is at least one: a claim is not judged on what is not there."""
+    numbers = np.asarray(values, dtype=float)
+    if not numbers.size:
+        raise ValueError("nothing was measured of what a claim speaks of")
+    return numbers
 
 
 @dataclass(frozen=True)
@@ -174,12 +184,12 @@ def markdown(verdicts: Sequence[Verdict]) -> str:
     lines = ["| claim | statement | verdict | scale | experiment |", "|---|---|---|---|---|"]
     lines += [f"| {v.id} | {_cell(v.statement)} | **{v.verdict}** | {v.scale} | `{v.experiment}` |" for v in verdicts]
     for v in verdicts:
-        lines += ["", f"### {v.id}: {v.verdict}", "", f"{v.statement} (section {v.where}).", ""]
-        lines += [v.note, ""] if v.note else []
+        lines += ["", f"### {v.id}: {v.verdict}", "", f"{escaped(v.statement)} (section {v.where}).", ""]
+        lines += [escaped(v.note), ""] if v.note else []
         lines += ["| measured | value [95% interval] |", "|---|---|"]
         lines += [f"| {_cell(name)} | {number} |" for name, number in v.measured.items()]
     return "\n".join(lines) + "\n"
 
 
 def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
+    return escaped(text).replace("|", "\\|")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,6 +13,8 @@ import typer
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from .claims import Verdict
+    from .loading import LeftOut
     from .store import Store
 
 DEFAULT_OUT = "maxmean-results"
@@ -66,6 +69,8 @@ def reproduce(
     """Run the paper's experiments. Stop it any time: the same command goes on where it was.
 
     Ends with a report: one HTML page with every figure and the verdict on every claim.
+
+    The exit status is 1 if something of what was asked for could not be computed or shown; what could is kept.
     """
     from rich.console import Console
 
@@ -74,7 +79,7 @@ def reproduce(
     from .experiments import find_experiments
     from .progress import make_reporter
     from .report import write_report
-    from .run import Job
+    from .run import Job, verdicts
     from .run import reproduce as run
     from .store import Store
 
@@ -110,13 +115,16 @@ def reproduce(
         typer.echo(
             f"failed: {outcome.shard} with settings {json.dumps(outcome.shard.settings)}\n{outcome.error}", err=True
         )
-    if len({outcome.shard.experiment for outcome in summary.failed}) < len(experiments):
+    left_out: list[LeftOut] = []
+    asked = {experiment.name for experiment in experiments}
+    if {outcome.shard.experiment for outcome in summary.failed} < asked:
         shown = (jobs[0].scale, seed)
-        page = write_report(store, store.root / "report", shown)
+        page = write_report(store, store.root / "report", shown, left_out.append)
         if not quiet:
-            _print_verdicts(store, shown)
+            _print_verdicts(verdicts(store, shown))
             print(f"Report: {page}")
-    if summary.failed:
+    _say(left_out)
+    if summary.failed or any(each.experiment in asked for each in left_out):
         raise typer.Exit(1)
 
 
@@ -173,20 +181,30 @@ def claims(
         bool, typer.Option("--markdown", metavar="", help="Print Markdown with every number.")
     ] = False,
 ) -> None:
-    """Check the paper's claims against stored results: holds, fails or undecided, and why; numbers with --markdown or --json."""
+    """Check the paper's claims against stored results: holds, fails or undecided, and why; numbers with --markdown or --json.
+
+    An experiment whose results cannot be used is left out, and a sentence on standard error says why. The exit status is 0 if none was left out, 1 if some were, and 2 if there is nothing else.
+    """  # noqa: E501  (a line break here is one in the help)
     from ..mev.data import DataError
     from .claims import markdown
-    from .run import verdicts
+    from .run import judge_all, nothing
+    from .store import StoreError
 
-    store = _store(out)
     if as_json and as_markdown:
         raise DataError("choose one of --json and --markdown")
+    store = _store(out)
+    left_out: list[LeftOut] = []
+    judged = list(judge_all(store, say=left_out.append))
+    if not any(each.results for each in judged):
+        raise StoreError(nothing(store, left_out))
+    found = [verdict for each in judged for verdict in each.verdicts]
     if as_json:
-        print(json.dumps([verdict.to_dict() for verdict in verdicts(store)], indent=2, allow_nan=False))
+        print(json.dumps([verdict.to_dict() for verdict in found], indent=2, allow_nan=False))
     elif as_markdown:
-        print(markdown(verdicts(store)), end="")
+        print(markdown(found), end="")
     else:
-        _print_verdicts(store)
+        _print_verdicts(found)
+    _end(left_out)
 
 
 def report(
@@ -196,11 +214,30 @@ def report(
         typer.Option(metavar="DIR", show_default="DIR/report, or maxmean-report", help="Where to write the report."),
     ] = None,
 ) -> None:
-    """Write the report: one self-contained HTML page, the figures as PDF and PNG, the tables as CSV."""
+    """Write the report: one self-contained HTML page, the figures as PDF and PNG, the tables as CSV.
+
+    An experiment whose results cannot be used is left out, and a sentence on standard error says why. The exit status is 0 if none was left out, 1 if some were, and 2 if there is nothing else.
+    """  # noqa: E501  (a line break here is one in the help)
     from .report import write_report
 
     folder = Path(to) if to else Path(out) / "report" if out else Path("maxmean-report")
-    print(f"Report: {write_report(_store(out), folder)}")
+    left_out: list[LeftOut] = []
+    print(f"Report: {write_report(_store(out), folder, say=left_out.append)}")
+    _end(left_out)
+
+
+def _end(left_out: Sequence[LeftOut]) -> None:
+    """Say what was left out, and end with a status that tells whether something was."""
+    _say(left_out)
+    if left_out:
+        raise typer.Exit(1)
+
+
+def _say(left_out: Sequence[LeftOut]) -> None:
+    from ..mev.show import escaped, shortened
+
+    for each in left_out:
+        typer.echo(f"left out: {shortened(escaped(str(each)), 500)}", err=True)
 
 
 def _store(out: str | None) -> Store:
@@ -210,20 +247,20 @@ def _store(out: str | None) -> Store:
     return Store(out if out is not None else SHIPPED, create=False)
 
 
-def _print_verdicts(store: Store, prefer: tuple[str, int] | None = None) -> None:
+def _print_verdicts(verdicts: Sequence[Verdict]) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    from .run import verdicts
+    from ..mev.show import escaped
 
     colours = {"holds": "green", "fails": "red", "undecided": "yellow"}
     table = Table("claim", "verdict", "statement", "scale", "experiment", box=None, header_style="bold", pad_edge=False)
-    for v in verdicts(store, prefer):
+    for v in verdicts:
         if v.scale == "none":
             continue  # never run here
         statement = Text(v.statement)
         if v.why:
-            statement.append(f"\n{v.why}", "dim")
+            statement.append(f"\n{escaped(v.why)}", "dim")
         table.add_row(v.id, Text(v.verdict, colours[v.verdict]), statement, v.scale, v.experiment)
     Console(highlight=False).print(table)

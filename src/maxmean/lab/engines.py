@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import signal
 import socket
 import threading
@@ -30,6 +31,8 @@ from .experiment import Experiment, Shard
 
 ATTEMPTS = 3
 """How often a shard is tried before it is reported as failed."""
+MOST_WORKERS = 1_024
+"""How many processes may compute at once."""
 
 
 @dataclass(frozen=True)
@@ -167,8 +170,12 @@ class Ray:
                     log_to_driver=self.aloud and any(map(_fills_a_gpu, tasks)),
                     logging_level=logging.ERROR,
                 )
-            except (ConnectionError, ValueError) as error:
-                raise DataError(f"no Ray cluster answers at {self.address!r}: {str(error).splitlines()[0]}") from None
+            except (
+                Exception
+            ) as error:  # of many kinds: no cluster, another version of Ray or Python, no room to start one
+                where = f"no Ray cluster answers at {self.address!r}" if self.address else "Ray does not start here"
+                said = (str(error).strip() or type(error).__name__).splitlines()[0]
+                raise DataError(f"{where}: {said}") from None
         try:
             yield from self._drain(ray, tasks)
         finally:
@@ -210,20 +217,36 @@ def _compute_aloud(task: Task) -> Outcome:
 
 
 def _check_reachable(address: str | None) -> None:
-    """Refuse an address where nobody listens; Ray itself would try for minutes."""
-    host, _, port = (address or "").removeprefix("ray://").rpartition(":")
-    if not host or not port.isdigit():
+    """Refuse an address where no cluster can be; Ray itself would try for minutes, or import what the address names."""
+    if address in (None, "auto", "local"):
         return
+    place = re.fullmatch(r"(?:ray://)?(?:\[([0-9a-fA-F:]+)\]|([\w.-]+)):([0-9]{1,5})", address)
+    if place is None or not 0 < int(place[3]) < 2**16:
+        raise DataError(f"the address of a Ray cluster is auto, HOST:PORT or ray://HOST:PORT, not {address!r}")
     try:
-        socket.create_connection((host, int(port)), timeout=10).close()
+        with socket.create_connection((place[1] or place[2], int(place[3])), timeout=10) as talk:
+            if "RAY_USE_TLS" not in os.environ and not _speaks_http2(talk):
+                raise DataError(
+                    f"no Ray cluster answers at {address!r}: something else does; by default it has port 6379"
+                )
     except OSError as error:
         raise DataError(f"no Ray cluster answers at {address!r}: {error.strerror or error}") from None
 
 
+def _speaks_http2(talk: socket.socket) -> bool:
+    """Whether what listens begins as every gRPC server does: a client's preface is answered with a frame of settings."""
+    preface, settings = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 4
+    talk.sendall(preface + bytes([0, 0, 0, settings, 0, 0, 0, 0, 0]))
+    head = b""
+    while len(head) < 4 and (more := talk.recv(9)):
+        head += more
+    return len(head) >= 4 and head[3] == settings
+
+
 def make_engine(name: str, workers: int | None, address: str | None, console: Console | None = None) -> Engine:
     """An engine by the name that the command line uses. With a console, shards that take long say how far they are."""
-    if workers is not None and workers < 1:
-        raise DataError(f"workers must be at least 1, not {workers}")
+    if workers is not None and not 1 <= workers <= MOST_WORKERS:
+        raise DataError(f"workers must be a whole number from 1 to {MOST_WORKERS:,}, not {workers}")
     if address is not None and name != "ray":
         raise DataError("an address goes with the ray engine: --engine ray")
     match name:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from .claims import Claim
+    from .tables import Layout
 
 SCALES = ("quick", "custom", "study", "paper")
 """From the smallest to the largest; ``custom`` is any of the others with some setting changed."""
@@ -72,6 +73,10 @@ class Experiment(ABC, Generic[S]):
     @abstractmethod
     def compute(self, settings: S, part: Mapping[str, Any], rng: np.random.Generator) -> pd.DataFrame:
         """One shard's table. All its randomness comes from ``rng``."""
+
+    def layout(self, settings: S, part: Mapping[str, Any]) -> Layout | None:
+        """What one shard's table has, so that a table that somebody else wrote can be checked; None if that is not known."""
+        return None
 
     def resume(
         self,
@@ -156,8 +161,10 @@ class Results(Generic[S]):
     seed: int
     table: pd.DataFrame
     missing: int = 0
-    """Shards that are not there yet."""
+    """Shards that are not there yet, or cannot be used."""
     seconds: float = 0.0
     """Computing time of all shards together."""
     versions: tuple[str, ...] = ()
     """Software that the tables were made with."""
+    damage: tuple[str, ...] = ()
+    """What is wrong with those of the missing shards that are there."""

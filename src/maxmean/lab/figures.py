@@ -108,7 +108,7 @@ def caption(axes: Axes, title: str, below: str = "") -> None:
 
 def logarithmic(axis: Any) -> None:
     """A logarithmic axis with plain numbers at the powers of ten: labels are not mathematics here, whatever they hold."""
-    getattr(axis.axes, f"set_{axis.axis_name}scale")("log")
+    (axis.axes.set_xscale if axis.axis_name == "x" else axis.axes.set_yscale)("log")
     axis.set_major_formatter(lambda value, _: f"{value:,g}" if value < 1e6 else f"{value:.0e}")
     axis.set_minor_formatter(lambda value, _: "")
 

@@ -3,48 +3,87 @@
 from __future__ import annotations
 
 import html
+import re
 import shlex
-from collections.abc import Sequence
-from dataclasses import fields
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..whole import write_whole
+from ..mev.show import escaped
 from .change import differences
-from .claims import Verdict, judge
+from .claims import Verdict
 from .experiment import Experiment, Results
 from .experiments import EXPERIMENTS
 from .figures import inline_svg, lay_out, save
-from .run import load_best
-from .store import Store, StoreError
+from .files import read_bytes, write_file
+from .loading import LeftOut, Say, unsaid
+from .run import judge_all, nothing, trusting
+from .store import DamagedError, Store, StoreError
+from .tables import as_csv
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
-def write_report(store: Store, folder: Path, prefer: tuple[str, int] | None = None) -> Path:
+def write_report(store: Store, folder: Path, prefer: tuple[str, int] | None = None, say: Say = unsaid) -> Path:
     """Write ``report.html`` with its figures (PDF, PNG) and tables (CSV) into ``folder``; returns the page's path.
 
-    It shows each experiment at the largest scale that is there, or the run that is preferred (scale, seed).
+    It shows each experiment at the largest scale that is there, or the run that is preferred (scale, seed). What cannot be used
+    is left out, and ``say`` hears why. Figures and tables of an earlier report in the same folder go.
     """
-    sections, verdicts = [], []
-    try:
-        for name in ("figures", "tables"):
-            (folder / name).mkdir(parents=True, exist_ok=True)
-        for experiment in EXPERIMENTS.values():
-            results = load_best(store, experiment, prefer)
-            found = judge(experiment, results)
-            if results is not None and not results.missing:
-                verdicts += found
-                sections.append(_section(experiment, results, found, folder))
-        if not sections:
-            raise StoreError(
-                f"no experiment is complete in {str(store.root)!r}: 'maxmean reproduce' with this --out computes them, "
-                "and goes on with one that was stopped when it has the same arguments"
-            )
-        page = folder / "report.html"
-        write_whole(page, _page(sections, verdicts).encode())
-    except OSError as error:
-        raise StoreError(f"cannot write the report to {str(folder)!r}: {error.strerror}") from None
+    for place in (folder, folder / "figures", folder / "tables"):
+        if store.root in place.parents and place.is_symlink():  # of a stranger's choice
+            raise StoreError(f"{str(place)!r} is a link: choose another folder for the report with --to")
+    sections: list[str] = []
+    verdicts: list[Verdict] = []
+    written: set[str] = set()
+    left_out: list[LeftOut] = []
+    for judged in judge_all(store, prefer, left_out.append):
+        if judged.results is None or not judged.complete:
+            continue
+        try:
+            with trusting(judged.experiment, store):
+                figures = _figures(judged.experiment, judged.results)
+                section = _section(judged.experiment, judged.results, judged.verdicts, figures)
+        except DamagedError as error:
+            left_out.append(LeftOut(judged.experiment.name, str(error)))
+            continue
+        files = _files(judged.experiment.name, judged.results, figures)
+        for name, content in files.items():
+            write_file(folder / name, content)
+        written |= set(files)
+        sections.append(section)
+        verdicts += judged.verdicts
+    if not sections:
+        raise StoreError(nothing(store, left_out))
+    for each in left_out:
+        say(each)
+    page = folder / "report.html"
+    earlier = _linked(page)
+    write_file(page, _page(sections, verdicts).encode())
+    _remove(folder, earlier - written)
     return page
+
+
+def _linked(page: Path) -> set[str]:
+    """The figures and tables of the report that is there already, by what its page links to; there may be none."""
+    names = "|".join(EXPERIMENTS)
+    link = rf'href="(figures/(?:{names})-[a-z0-9_-]+\.(?:pdf|png)|tables/(?:{names})\.csv)"'
+    try:
+        return set(re.findall(link, read_bytes(page).decode()))
+    except (DamagedError, UnicodeDecodeError):
+        return set()
+
+
+def _remove(folder: Path, names: set[str]) -> None:
+    """Take away what an earlier report left; what a link leads to is somebody else's."""
+    for name in names:
+        path = folder / name
+        if not path.parent.is_symlink():
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
 
 
 def _command(experiment: Experiment[Any], results: Results[Any]) -> str:
@@ -55,32 +94,45 @@ def _command(experiment: Experiment[Any], results: Results[Any]) -> str:
     return f"maxmean reproduce {experiment.name} --scale {scale}{sets} --seed {results.seed}"
 
 
-def _section(experiment: Experiment[Any], results: Results[Any], verdicts: Sequence[Verdict], folder: Path) -> str:
-    table = f"tables/{experiment.name}.csv"
-    write_whole(folder / table, results.table.to_csv(index=False).encode())
-    figures = []
-    for name, figure in experiment.figures(results).items():
-        stem = f"{experiment.name}-{name}"
+def _figures(experiment: Experiment[Any], results: Results[Any]) -> dict[str, Figure]:
+    """The experiment's figures by the names of their files, every part in its place."""
+    figures = {f"{experiment.name}-{name}": figure for name, figure in experiment.figures(results).items()}
+    for figure in figures.values():
         lay_out(figure)
-        for kind in ("pdf", "png"):
-            write_whole(folder / "figures" / f"{stem}.{kind}", save(figure, kind, stem))
+    return figures
+
+
+def _files(name: str, results: Results[Any], figures: Mapping[str, Figure]) -> dict[str, bytes]:
+    """An experiment's files beside the page, by their paths."""
+    drawn = {
+        f"figures/{stem}.{kind}": save(figure, kind, stem)
+        for stem, figure in figures.items()
+        for kind in ("pdf", "png")
+    }
+    return {f"tables/{name}.csv": as_csv(results.table), **drawn}
+
+
+def _section(
+    experiment: Experiment[Any], results: Results[Any], verdicts: Sequence[Verdict], figures: Mapping[str, Figure]
+) -> str:
+    shown = []
+    for stem, figure in figures.items():
         links = " ".join(f'<a href="figures/{stem}.{kind}">{kind.upper()}</a>' for kind in ("pdf", "png"))
-        figures.append(f"<figure>{inline_svg(figure, stem)}<figcaption>{links}</figcaption></figure>")
+        shown.append(f"<figure>{inline_svg(figure, stem)}<figcaption>{links}</figcaption></figure>")
     command = _command(experiment, results)
     settings = "".join(
-        f"<tr><th>{_text(f.name)}</th><td>{_text(getattr(results.settings, f.name))}</td></tr>"
-        for f in fields(results.settings)
+        f"<tr><th>{_text(name)}</th><td>{_text(value)}</td></tr>" for name, value in vars(results.settings).items()
     )
     return f"""
 <section id="{_text(experiment.name)}">
 <h2>{_text(experiment.title)} <small>section {_text(experiment.section)}</small></h2>
 <pre><code>{_text(command)}</code></pre>
-{"".join(figures)}
+{"".join(shown)}
 {_claims_table(verdicts)}
 <details><summary>Settings, tables and versions</summary>
 <div class="wide"><table>{settings}</table></div>
 <p>Computed in {results.seconds:.0f} s, all shards together, with {_text("; ".join(results.versions))}.
-<a href="{table}">Table ({len(results.table):,} rows, CSV)</a></p></details>
+<a href="tables/{experiment.name}.csv">Table ({len(results.table):,} rows, CSV)</a></p></details>
 </section>"""
 
 
@@ -131,4 +183,4 @@ when one lies below.</p>
 
 
 def _text(value: Any) -> str:
-    return html.escape(str(value))
+    return html.escape(escaped(str(value)))

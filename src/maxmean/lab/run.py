@@ -1,21 +1,40 @@
-"""Run experiments: find out which shards are missing, have them computed, keep them, and read them back as results."""
+"""Run experiments: find out which shards are missing, have them computed, keep them, and judge what is stored."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ..mev.data import DataError
+from ..mev.show import escaped
 from .change import change
 from .claims import Verdict, judge
 from .engines import Engine, Outcome, Task
-from .experiment import SCALES, Experiment, Results, Shard, plain
+from .experiment import Experiment, Results, Shard, plain
 from .experiments import EXPERIMENTS
+from .loading import LeftOut, Say, load, load_best, unsaid
 from .progress import Reporter
+from .settings import SHARDS, limited
 from .store import DamagedError, Plan, Store
+
+__all__ = [
+    "SHIPPED",
+    "Job",
+    "Judged",
+    "Summary",
+    "judge_all",
+    "load",
+    "load_best",
+    "nothing",
+    "reproduce",
+    "trusting",
+    "verdicts",
+]
 
 SHIPPED = Path(__file__).parents[1] / "results"
 """The ``paper``-scale results that come with the package."""
@@ -46,6 +65,7 @@ class Job:
             raise DataError(f"{experiment.name} has no scale {scale!r} (there are {', '.join(experiment.scales)})")
         settings = change(experiment.settings(scale), changes)
         if changes:
+            limited("the number of shards", len(experiment.parts(settings)), SHARDS)
             experiment.check(settings)
         return cls(experiment, "custom" if changes else scale, settings)
 
@@ -58,7 +78,7 @@ def reproduce(jobs: Sequence[Job], store: Store, engine: Engine, seed: int, repo
         experiment, scale = job.experiment, job.scale
         shards = experiment.shards(job.settings, seed)
         store.write_plan(experiment.name, scale, Plan(plain(job.settings), shards))
-        missing = [shard for shard in shards if not _present(store, shard, report)]
+        missing = [shard for shard in shards if not _present(store, job, shard, report)]
         kept += len(shards) - len(missing)
         report.begin(experiment.name, len(shards), len(shards) - len(missing))
         tasks += [Task(experiment, job.settings, shard, store.folder(shard)) for shard in missing]
@@ -79,67 +99,78 @@ def reproduce(jobs: Sequence[Job], store: Store, engine: Engine, seed: int, repo
     return Summary(len(tasks) - len(failed), kept, tuple(failed))
 
 
-def _present(store: Store, shard: Shard, report: Reporter) -> bool:
+def _present(store: Store, job: Job, shard: Shard, report: Reporter) -> bool:
     try:
-        there = store.has(shard)
+        there = store.has(shard, job.experiment.layout(job.settings, shard.part))
         if there:  # what it was made from goes, if a kill came before that
             shutil.rmtree(store.folder(shard), ignore_errors=True)
         return there
     except DamagedError as error:
-        report.say(f"{error}; it is computed again")
+        report.say(escaped(f"{error}; it is computed again"))
         store.remove(shard)
         return False
 
 
-def load(store: Store, experiment: Experiment[Any], scale: str, seed: int) -> Results[Any] | None:
-    """The results of an experiment at a scale from a seed, or None if it was never run there.
+@dataclass(frozen=True)
+class Judged:
+    """An experiment with its results, if there are any, and the verdicts on its claims."""
 
-    Damaged shards count as missing, a damaged plan as never run.
-    """
-    import pandas as pd
+    experiment: Experiment[Any]
+    results: Results[Any] | None
+    verdicts: list[Verdict]
 
-    try:
-        plan = store.read_plan(experiment.name, scale, seed)
-    except DamagedError:
-        return None
-    if not plan or not plan.shards:
-        return None
-    tables, seconds, versions, missing = [], 0.0, set(), 0
-    for shard in plan.shards:
+    @property
+    def complete(self) -> bool:
+        """Whether the verdicts are from all of its shards."""
+        return self.results is not None and not self.results.missing
+
+
+def judge_all(store: Store, prefer: tuple[str, int] | None = None, say: Say = unsaid) -> Iterator[Judged]:
+    """Every experiment, judged on what is stored of it; what cannot be used is left out, and ``say`` hears why."""
+    for experiment in EXPERIMENTS.values():
+        left_out: list[LeftOut] = []
+        results = load_best(store, experiment, prefer, left_out.append)
         try:
-            table, manifest = store.read(shard) if store.has(shard) else (None, None)
-        except DamagedError:
-            table, manifest = None, None
-        if table is None or manifest is None:
-            missing += 1
-            continue
-        tables.append(table)
-        seconds += manifest["seconds"]
-        versions.add(", ".join(f"{name} {number}" for name, number in manifest["versions"].items()))
-    joined = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
-    settings = _settings(experiment, plan.settings)
-    if settings is None or plan.shards[0].version != experiment.version:
-        return None
-    return Results(experiment.name, scale, settings, seed, joined, missing, seconds, tuple(sorted(versions)))
+            with trusting(experiment, store):
+                found = judge(experiment, results)
+        except DamagedError as error:
+            left_out.append(LeftOut(experiment.name, str(error)))
+            results, found = None, judge(experiment, None)
+        if results is not None and results.damage:
+            results, found = None, judge(experiment, None)
+        if results is None and left_out:
+            found = [replace(verdict, note=f"left out: {left_out[0].why}") for verdict in found]
+        for each in left_out:
+            say(each)
+        yield Judged(experiment, results, found)
 
 
-def _settings(experiment: Experiment[Any], stored: dict[str, Any]) -> Any:
-    """The stored settings as the experiment's own class, or None where that class has other fields by now."""
-    kind = type(experiment.settings("quick"))
-    if {f.name for f in fields(kind)} != set(stored):
-        return None
-    return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()})
+@contextmanager
+def trusting(experiment: Experiment[Any], store: Store) -> Iterator[None]:
+    """In here a stranger's tables are used as if they were ours: what goes wrong is their damage, and nan needs no warning."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    except Exception as error:
+        where, what = str(store.root / experiment.name), str(error).partition("\n")[0]
+        raise DamagedError(
+            f"the tables in {where!r} do not fit together ({type(error).__name__}: {what}); "
+            "remove them and run 'maxmean reproduce'"
+        ) from error
 
 
-def load_best(store: Store, experiment: Experiment[Any], prefer: tuple[str, int] | None = None) -> Results[Any] | None:
-    """The results to show: those preferred (scale, seed); else the latest complete ones at the largest scale; else any."""
-    known = [(scale, seed) for scale in reversed(SCALES) for seed in store.seeds(experiment.name, scale)]
-    wanted = [prefer] if prefer in known else known
-    found = [results for scale, seed in wanted if (results := load(store, experiment, scale, seed)) is not None]
-    complete = [results for results in found if not results.missing]
-    return next(iter(complete or found), None)
-
-
-def verdicts(store: Store, prefer: tuple[str, int] | None = None) -> list[Verdict]:
+def verdicts(store: Store, prefer: tuple[str, int] | None = None, say: Say = unsaid) -> list[Verdict]:
     """Verdicts on every claim that an experiment speaks to, in the paper's order."""
-    return [verdict for e in EXPERIMENTS.values() for verdict in judge(e, load_best(store, e, prefer))]
+    return [verdict for judged in judge_all(store, prefer, say) for verdict in judged.verdicts]
+
+
+def nothing(store: Store, left_out: Sequence[LeftOut]) -> str:
+    """What is said where no experiment can be shown."""
+    if left_out:
+        more = f"; and {len(left_out) - 1} more" if len(left_out) > 1 else ""
+        return f"no results in {str(store.root)!r} can be used: {left_out[0]}{more}"
+    return (
+        f"no experiment is complete in {str(store.root)!r}: 'maxmean reproduce' with this --out computes them, "
+        "and goes on with one that was stopped when it has the same arguments"
+    )

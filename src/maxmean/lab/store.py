@@ -9,12 +9,11 @@ a shard that keeps checkpoints on its way is trained by one of them at a time.
 
 from __future__ import annotations
 
-import errno
 import hashlib
-import io
 import json
 import os
 import platform
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
@@ -22,22 +21,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
-from ..whole import half_written, sweep, write_whole
+from ..whole import half_written, sweep
 from .experiment import Shard
+from .files import LARGEST_JSON, DamagedError, StoreError, read_bytes, read_object, said, unwritable, write_file
+from .tables import Layout, TableError, read_table
 
 if TYPE_CHECKING:
     import pandas as pd
 
+__all__ = ["DamagedError", "Plan", "Store", "StoreError", "software"]
+
 FORMAT = 1
 _MARKER = "maxmean-results.json"
-
-
-class StoreError(Exception):
-    """A directory that cannot be used as it is; the message says what to do."""
-
-
-class DamagedError(StoreError):
-    """A file that is not what its manifest says."""
+_LONGEST = 1e12
+"""More seconds than a shard can have taken."""
 
 
 @dataclass(frozen=True)
@@ -58,15 +55,16 @@ class Store:
                 self.root.mkdir(parents=True, exist_ok=True)
             self._check_format(create)
         except OSError as error:
-            raise _clear(error, self.root) from None
+            raise StoreError(f"cannot use {str(self.root)!r}: {said(error)}") from None
 
     def _check_format(self, create: bool) -> None:
         marker = self.root / _MARKER
-        if marker.exists():
-            found = _json(marker).get("format")
+        if os.path.lexists(marker):
+            found = read_object(marker).get("format")
             if found != FORMAT:
+                theirs = found if isinstance(found, int) else "unknown"
                 raise StoreError(
-                    f"{str(self.root)!r} was made by another version of maxmean (format {found}, this one writes {FORMAT}): "
+                    f"{str(self.root)!r} was made by another version of maxmean (format {theirs}, this one writes {FORMAT}): "
                     "choose another directory with --out"
                 )
         elif not create:
@@ -76,17 +74,18 @@ class Store:
         elif not all(half_written(path) for path in self.root.iterdir()):
             raise StoreError(f"{str(self.root)!r} holds other files: choose an empty or a new directory with --out")
         else:
-            self._write(marker, {"format": FORMAT, "maxmean": __version__})
+            write_file(marker, _json({"format": FORMAT, "maxmean": __version__}))
         if create:
             for folder in (self.root, *(path for path in self.root.iterdir() if path.is_dir())):
                 sweep(folder)
 
-    def has(self, shard: Shard) -> bool:
-        """Whether the shard is there and undamaged; raises :class:`DamagedError` if it is there and damaged."""
-        if not self._path(shard, "json").exists():
-            return False
-        self._verified(shard)
-        return True
+    def has(self, shard: Shard, layout: Layout | None = None) -> bool:
+        """Whether the shard is there and can be used; raises :class:`DamagedError` if it is there and cannot."""
+        return self.find(shard, layout) is not None
+
+    def find(self, shard: Shard, layout: Layout | None = None) -> tuple[pd.DataFrame, dict[str, Any]] | None:
+        """As ``read``, or None if the shard is not there."""
+        return self.read(shard, layout) if os.path.lexists(self._path(shard, "json")) else None
 
     def write(self, shard: Shard, table: bytes, seconds: float, packages: Sequence[str] = ()) -> None:
         """Keep a shard's table, with the versions of the core and of ``packages``."""
@@ -96,52 +95,69 @@ class Store:
             "seconds": round(seconds, 3),
             "versions": software(packages),
         }
-        try:
-            self._path(shard, "parquet").parent.mkdir(exist_ok=True)
-            write_whole(self._path(shard, "parquet"), table)
-            self._write(self._path(shard, "json"), manifest)
-        except OSError as error:
-            raise _clear(error, self.root) from None
+        write_file(self._path(shard, "parquet"), table)
+        write_file(self._path(shard, "json"), _json(manifest))
 
-    def read(self, shard: Shard) -> tuple[pd.DataFrame, dict[str, Any]]:
-        """A shard's table and manifest."""
-        import pyarrow.parquet
-
+    def read(self, shard: Shard, layout: Layout | None = None) -> tuple[pd.DataFrame, dict[str, Any]]:
+        """A shard's table, as its layout wants it, and its manifest."""
         table, manifest = self._verified(shard)
-        return pyarrow.parquet.read_table(io.BytesIO(table)).to_pandas(), manifest
+        try:
+            return read_table(table, layout, shard.part), manifest
+        except TableError as error:
+            raise DamagedError(f"{str(self._path(shard, 'parquet'))!r} cannot be used: {error}") from None
 
     def remove(self, shard: Shard) -> None:
         """Forget a shard. The manifest goes first: without it the table does not count."""
         for kind in ("json", "parquet"):
-            self._path(shard, kind).unlink(missing_ok=True)
+            path = self._path(shard, kind)
+            try:
+                path.unlink(missing_ok=True)
+            except OSError as error:
+                raise unwritable(error, path) from None
 
     def write_plan(self, experiment: str, scale: str, plan: Plan) -> None:
         """Note which shards make up an experiment at a scale from a seed."""
         seed = plan.shards[0].seed
-        try:
-            (self.root / experiment).mkdir(exist_ok=True)
-            self._write(
-                self.root / experiment / f"{scale}-{seed}.plan.json", {"scale": scale, "seed": seed, **asdict(plan)}
+        content = _json({"scale": scale, "seed": seed, **asdict(plan)})
+        if len(content) > LARGEST_JSON:
+            raise StoreError(
+                f"{experiment} has too many shards for one plan, {len(plan.shards):,}: choose fewer settings"
             )
-        except OSError as error:
-            raise _clear(error, self.root) from None
+        write_file(self.plan_path(experiment, scale, seed), content)
 
     def read_plan(self, experiment: str, scale: str, seed: int) -> Plan | None:
         """What makes up an experiment at a scale from a seed; None if it was never run here."""
-        path = self.root / experiment / f"{scale}-{seed}.plan.json"
-        if not path.exists():
+        path = self.plan_path(experiment, scale, seed)
+        if not os.path.lexists(path):
             return None
-        content = _json(path)
-        try:
-            return Plan(dict(content["settings"]), [Shard(**shard) for shard in content["shards"]])
-        except (KeyError, TypeError):
-            raise DamagedError(f"{str(path)!r} is damaged: it is no list of shards") from None
+        content = read_object(path)
+        settings, shards = content.get("settings"), content.get("shards")
+        if not isinstance(settings, dict) or not isinstance(shards, list) or not shards:
+            raise DamagedError(f"{str(path)!r} is damaged: it is no list of shards")
+        if not all(_is_shard(shard, experiment, seed) for shard in shards):
+            raise DamagedError(
+                f"{str(path)!r} is damaged: not all it lists are shards of {experiment} from seed {seed}"
+            )
+        return Plan(settings, [Shard(**shard) for shard in shards])
 
     def seeds(self, experiment: str, scale: str) -> list[int]:
         """The seeds that an experiment was run from at a scale, the latest run first."""
-        plans = sorted((self.root / experiment).glob(f"{scale}-*.plan.json"), key=lambda path: -path.stat().st_mtime)
-        numbers = [path.name.removeprefix(f"{scale}-").removesuffix(".plan.json") for path in plans]
-        return [int(number) for number in numbers if number.isdigit()]
+        folder, found = self.root / experiment, []
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    name = re.fullmatch(rf"{scale}-(0|[1-9][0-9]*)\.plan\.json", entry.name)
+                    if name:
+                        found.append((-entry.stat(follow_symlinks=False).st_mtime, int(name[1])))
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise DamagedError(f"{str(folder)!r} cannot be read: {said(error)}") from None
+        return [seed for _, seed in sorted(found)]
+
+    def plan_path(self, experiment: str, scale: str, seed: int) -> Path:
+        """Where the shards of an experiment at a scale from a seed are listed."""
+        return self.root / experiment / f"{scale}-{seed}.plan.json"
 
     def folder(self, shard: Shard) -> Path:
         """Where a long shard keeps its state while it is under way; nothing is there before and after."""
@@ -152,23 +168,18 @@ class Store:
 
     def _verified(self, shard: Shard) -> tuple[bytes, dict[str, Any]]:
         path = self._path(shard, "parquet")
-        manifest = _json(self._path(shard, "json"))
-        if not {"sha256", "versions"} <= set(manifest) or not isinstance(manifest.get("seconds"), int | float):
+        manifest = read_object(self._path(shard, "json"))
+        if not _is_manifest(manifest):
             raise DamagedError(f"{str(self._path(shard, 'json'))!r} is damaged: it is no manifest")
         own = json.loads(json.dumps(asdict(shard)))
         if {name: manifest.get(name) for name in own} != own:
             raise DamagedError(f"{str(self._path(shard, 'json'))!r} is damaged: it is another shard's")
-        try:
-            table = path.read_bytes()
-        except FileNotFoundError:
-            raise DamagedError(f"{str(path)!r} is missing beside its manifest") from None
+        if not os.path.lexists(path):
+            raise DamagedError(f"{str(path)!r} is missing beside its manifest")
+        table = read_bytes(path)
         if hashlib.sha256(table).hexdigest() != manifest.get("sha256"):
             raise DamagedError(f"{str(path)!r} is damaged: its checksum is not the one in its manifest")
         return table, manifest
-
-    @staticmethod
-    def _write(path: Path, content: dict[str, Any]) -> None:
-        write_whole(path, (json.dumps(content, indent=1, sort_keys=True) + "\n").encode())
 
 
 def software(packages: Sequence[str] = ()) -> dict[str, str]:
@@ -177,19 +188,22 @@ def software(packages: Sequence[str] = ()) -> dict[str, str]:
     return {"maxmean": __version__, "python": platform.python_version(), **{name: version(name) for name in names}}
 
 
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_text())
-    except (ValueError, OSError) as error:
-        raise DamagedError(f"{str(path)!r} is damaged: {error}") from None
-    if not isinstance(content, dict):
-        raise DamagedError(f"{str(path)!r} is damaged: it holds no JSON object")
-    return content
+def _json(content: dict[str, Any]) -> bytes:
+    return (json.dumps(content, indent=1, sort_keys=True) + "\n").encode()
 
 
-def _clear(error: OSError, root: Path) -> StoreError:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return StoreError(
-            f"the disk of {str(root)!r} is full; what is finished is kept: make room and run the same command"
-        )
-    return StoreError(f"cannot use {str(root)!r}: {os.strerror(error.errno or 0)}")
+def _is_shard(content: Any, experiment: str, seed: int) -> bool:
+    """Whether it describes a shard of this experiment from this seed: nothing else leads to a file."""
+    kinds = {"experiment": str, "version": int, "settings": dict, "part": dict, "seed": int}
+    if not isinstance(content, dict) or set(content) != set(kinds):
+        return False
+    if not all(isinstance(content[name], kind) for name, kind in kinds.items()):
+        return False
+    return bool(content["experiment"] == experiment and content["seed"] == seed)
+
+
+def _is_manifest(content: dict[str, Any]) -> bool:
+    seconds, versions = content.get("seconds"), content.get("versions")
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds <= _LONGEST:
+        return False
+    return isinstance(versions, dict) and all(isinstance(number, str) for number in versions.values())

@@ -6,18 +6,21 @@ The paper does not print its six settings. Here N, M and the upper limit of the 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...mev.data import DataError
 from ...mev.methods import Settings as MethodSettings
 from ...mev.methods import evaluate
 from ...mev.processes import bernoulli_ads, click_rates
 from ..claims import Claim, Finding, Measured
 from ..experiment import Experiment, Results
 from ..figures import canvas, caption, colour_of
+from ..settings import SHARDS, Range, limited, within
+from ..tables import Layout
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,6 +52,40 @@ class Settings:
     runs_a_block: int = 50
     """Runs that are averaged into one row; blocks are independent, so their spread gives the intervals."""
 
+    def __post_init__(self) -> None:
+        customers, ads, rate, two = Range(4, 10**9), Range(2, 1_000), Range(0, 1), (2, 2)
+        within(
+            self,
+            customers=customers,
+            ads=ads,
+            highest=rate,
+            vary_customers=replace(customers, entries=two),
+            vary_ads=replace(ads, entries=two),
+            vary_highest=replace(rate, entries=two),
+            lowest=rate,
+            runs=Range(2, 10**7),
+            runs_a_shard=Range(1, 10**6),
+            runs_a_block=Range(1, 10**6),
+        )
+        for name, problem in self.problems().items():
+            if problem["customers"] % problem["ads"] or problem["customers"] < 2 * problem["ads"]:
+                raise DataError(
+                    f"customers are shared equally among ads, at least two for each: {problem['customers']:,} cannot be "
+                    f"shared among {problem['ads']:,} ({name})"
+                )
+            if not self.lowest < problem["highest"]:
+                high = problem["highest"]
+                raise DataError(f"highest must be above lowest, {self.lowest:g}, not {high:g} ({name})")
+        if len(self.problems()) < 7:
+            raise DataError("two entries of vary_highest read alike: choose others")
+        if self.runs < 2 * self.runs_a_block or self.runs % self.runs_a_block or self.runs_a_shard % self.runs_a_block:
+            raise DataError(
+                f"runs and runs_a_shard must be multiples of runs_a_block, {self.runs_a_block:,}, and runs at least twice "
+                f"as many, not {self.runs:,} and {self.runs_a_shard:,}"
+            )
+        limited("runs_a_shard times ads", self.runs_a_shard * max(self.ads, *self.vary_ads), 10**6)
+        limited("the number of shards", 7 * -(-self.runs // self.runs_a_shard), SHARDS)
+
     def problems(self) -> dict[str, dict[str, Any]]:
         """The centre and the six settings, by a label that says what is changed."""
         centre = {"customers": self.customers, "ads": self.ads, "highest": self.highest}
@@ -73,12 +110,15 @@ class Ads(Experiment[Settings]):
         starts = range(0, settings.runs, settings.runs_a_shard)
         return [{"problem": name, "first_run": start} for name in settings.problems() for start in starts]
 
+    def layout(self, settings: Settings, part: Mapping[str, Any]) -> Layout:
+        blocks = _runs(settings, part) // settings.runs_a_block
+        return Layout(len(ESTIMATORS) * blocks, ("error", "squared"), ("problem", "estimator"))
+
     def compute(self, settings: Settings, part: Mapping[str, Any], rng: np.random.Generator) -> pd.DataFrame:
         import pandas as pd
 
         problem = settings.problems()[part["problem"]]
-        count = min(settings.runs_a_shard, settings.runs - part["first_run"])
-        data = bernoulli_ads(rng, lowest=settings.lowest, repetitions=count, **problem)
+        data = bernoulli_ads(rng, lowest=settings.lowest, repetitions=_runs(settings, part), **problem)
         truth = click_rates(problem["ads"], settings.lowest, problem["highest"]).max()
         errors = {
             label: evaluate(how["method"], data, MethodSettings(draws=how.get("draws")), rng=rng).value - truth
@@ -93,6 +133,11 @@ class Ads(Experiment[Settings]):
 
     def figures(self, results: Results[Settings]) -> dict[str, Figure]:
         return {"mse": _bars(results)}
+
+
+def _runs(settings: Settings, part: Mapping[str, Any]) -> int:
+    """How many runs a shard has: the last one may have fewer."""
+    return int(min(settings.runs_a_shard, settings.runs - part["first_run"]))
 
 
 def _bars(results: Results[Settings]) -> Figure:

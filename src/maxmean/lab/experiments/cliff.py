@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...mev.data import DataError
 from ..claims import Claim, Finding, Measured
 from ..experiment import Experiment, Results
 from ..figures import canvas, caption, legend_below, line
+from ..settings import Range, limited, within
+from ..tables import Layout
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,6 +66,21 @@ class Settings:
     """Episodes averaged into one row."""
     max_steps: int = 10_000
 
+    def __post_init__(self) -> None:
+        within(
+            self,
+            runs=Range(1, 10**7),
+            blocks=Range(1, 1_000),
+            episodes=Range(1, 10**6),
+            window=Range(1, 10**6),
+            max_steps=Range(1, 10**9),
+        )
+        if self.blocks > self.runs:
+            raise DataError(f"blocks must be at most as many as runs, {self.runs:,}, not {self.blocks:,}")
+        if self.episodes % self.window:
+            raise DataError(f"episodes must be a multiple of window, {self.window:,}, not {self.episodes:,}")
+        limited("blocks times episodes over window", self.blocks * self.episodes // self.window, 10**6)
+
 
 class Cliff(Experiment[Settings]):
     """Return and largest value of the start state over training."""
@@ -78,6 +96,10 @@ class Cliff(Experiment[Settings]):
 
     def parts(self, settings: Settings) -> Sequence[Mapping[str, Any]]:
         return [{"algorithm": name, "rule": rule} for name in ALGORITHMS for rule in RULES]
+
+    def layout(self, settings: Settings, part: Mapping[str, Any]) -> Layout:
+        rows = settings.blocks * settings.episodes // settings.window
+        return Layout(rows, ("episode", "return", "value", "length", "block"), ("algorithm", "rule"))
 
     def compute(self, settings: Settings, part: Mapping[str, Any], rng: np.random.Generator) -> pd.DataFrame:
         import pandas as pd

@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...mev.data import DataError
 from ..claims import Claim, Finding, Measured
 from ..experiment import Experiment, Results
 from ..figures import canvas, caption, legend_below, line
+from ..settings import Range, within
+from ..tables import Layout
 from .cliff import RULES, exploration, make_algorithm
 
 if TYPE_CHECKING:
@@ -31,6 +34,22 @@ class Settings:
     asymptotic_runs: int = 5
     asymptotic_episodes: int = 50_000
     max_steps: int = 10_000
+
+    def __post_init__(self) -> None:
+        within(
+            self,
+            rates=Range(1e-6, 1, entries=(2, 100)),
+            interim_runs=Range(1, 10**7),
+            interim_episodes=Range(1, 10**6),
+            interim_blocks=Range(1, 1_000),
+            asymptotic_runs=Range(1, 1_000),
+            asymptotic_episodes=Range(1, 10**6),
+            max_steps=Range(1, 10**9),
+        )
+        if self.interim_blocks > self.interim_runs:
+            raise DataError(
+                f"interim_blocks must be at most as many as interim_runs, {self.interim_runs:,}, not {self.interim_blocks:,}"
+            )
 
 
 class CliffRates(Experiment[Settings]):
@@ -57,13 +76,17 @@ class CliffRates(Experiment[Settings]):
             for rule in RULES
         ]
 
+    def layout(self, settings: Settings, part: Mapping[str, Any]) -> Layout:
+        rows = len(settings.rates) * _groups(settings, part)
+        return Layout(rows, ("rate", "block", "return"), ("what", "algorithm", "rule"))
+
     def compute(self, settings: Settings, part: Mapping[str, Any], rng: np.random.Generator) -> pd.DataFrame:
         import pandas as pd
 
         from ... import tabular
 
         interim = part["what"] == "interim"
-        groups = settings.interim_blocks if interim else settings.asymptotic_runs
+        groups = _groups(settings, part)
         runs = settings.interim_runs // groups if interim else 1
         rows = []
         for rate in settings.rates:
@@ -86,6 +109,11 @@ class CliffRates(Experiment[Settings]):
 
     def figures(self, results: Results[Settings]) -> dict[str, Figure]:
         return {"rates": _rates(results)}
+
+
+def _groups(settings: Settings, part: Mapping[str, Any]) -> int:
+    """How many independent returns there are for each learning rate."""
+    return settings.interim_blocks if part["what"] == "interim" else settings.asymptotic_runs
 
 
 def _rates(results: Results[Settings]) -> Figure:

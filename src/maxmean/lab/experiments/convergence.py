@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...mev.data import DataError
 from ..claims import Claim, Finding, Measured
 from ..experiment import Experiment, Results
 from ..figures import canvas, caption, line, logarithmic
+from ..settings import Range, limited, within
+from ..tables import Layout
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,6 +36,21 @@ class Settings:
     power: float = 0.7
     steps: tuple[int, ...] = (1_000, 10_000, 100_000, 1_000_000)
 
+    def __post_init__(self) -> None:
+        within(
+            self,
+            problems=Range(1, 10_000),
+            states=Range(1, 1_000),
+            actions=Range(1, 100),
+            branching=Range(1, 1_000),
+            discount=Range(0, 0.999),
+            power=Range(0, 10),
+            steps=Range(1, 10**12, entries=(2, 100)),
+        )
+        if self.branching > self.states:
+            raise DataError(f"branching must be at most as many as states, {self.states:,}, not {self.branching:,}")
+        limited("states times actions times branching", self.states * self.actions * self.branching, 10**6)
+
 
 class Convergence(Experiment[Settings]):
     """Largest error of the learned values after more and more steps."""
@@ -50,6 +68,10 @@ class Convergence(Experiment[Settings]):
         return [{"algorithm": name, "condition": CONDITIONS[0]} for name in KERNELS] + [
             {"algorithm": "ke-q(gaussian)", "condition": condition} for condition in CONDITIONS[1:]
         ]
+
+    def layout(self, settings: Settings, part: Mapping[str, Any]) -> Layout:
+        rows = settings.problems * len(settings.steps)
+        return Layout(rows, ("problem", "steps", "error"), ("algorithm", "condition"))
 
     def compute(self, settings: Settings, part: Mapping[str, Any], rng: np.random.Generator) -> pd.DataFrame:
         import pandas as pd

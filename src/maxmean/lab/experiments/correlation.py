@@ -10,6 +10,7 @@ from ...mev.processes import correlated_pair
 from ..claims import Claim, Finding, Measured
 from ..experiment import Results
 from ..figures import canvas, caption
+from ..tables import Layout
 from .simulation import Curves, DependenceStudy, Settings, curves
 
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ESTIMATORS: dict[str, dict[str, Any]] = {name: {"method": name} for name in ("me", "cve", "te", "ke", "te*", "ke*")}
+PAIRS = 300
+"""Pairs in the sample to look at."""
 
 
 class Correlation(DependenceStudy):
@@ -32,6 +35,9 @@ class Correlation(DependenceStudy):
     def sample(self, settings: Settings, rng: np.random.Generator) -> pd.DataFrame:
         return _pairs(settings, rng)
 
+    def sample_layout(self, settings: Settings) -> Layout:
+        return Layout(PAIRS * len(settings.rhos), ("rho", "x", "y"), ("what",))
+
     def figures(self, results: Results[Settings]) -> dict[str, Figure]:
         return {"pairs": _draw_pairs(results), "curves": curves(results, list(ESTIMATORS))}
 
@@ -41,7 +47,7 @@ def _pairs(settings: Settings, rng: np.random.Generator) -> pd.DataFrame:
 
     rows = []
     for rho in settings.rhos:
-        first, second = correlated_pair(rng, rho=rho, sigma=settings.sigma, n=300).values
+        first, second = correlated_pair(rng, rho=rho, sigma=settings.sigma, n=PAIRS).values
         rows.append(pd.DataFrame({"what": "sample", "rho": rho, "x": first[0], "y": second[0]}))
     return pd.concat(rows, ignore_index=True)
 

@@ -24,12 +24,16 @@ from ...mev import (
 from ..claims import Claim, Finding, Measured
 from ..experiment import Experiment, Results
 from ..figures import canvas, caption, legend_below, line
+from ..settings import Range, within
+from ..tables import Layout
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
 ALPHAS = (0.05, 0.1, 0.15)
+METHODS = ("de", "cve", "we", "te", "ke", "me")
+"""What is tried on random problems."""
 KERNELS: dict[str, Kernel] = {"gaussian": Gaussian(), "epanechnikov": Epanechnikov(), "beta": Beta(2.0, 0.5)}
 ESTIMATORS: dict[str, dict[str, Any]] = {
     "me": {"method": "me"},
@@ -56,6 +60,17 @@ class Settings:
     random_data_sets: int = 200_000
     """Random data sets of 2 to 9 options, many with ties, on which TE(0.5) is compared with ME (S4)."""
 
+    def __post_init__(self) -> None:
+        within(
+            self,
+            sigma=Range(1e-6, 1e6),
+            n=Range(2, 10**6),
+            largest_gap=Range(1e-6, 1e6),
+            gaps=Range(2, 10_001),
+            random_problems=Range(1, 100_000),
+            random_data_sets=Range(8, 2 * 10**6),
+        )
+
     @property
     def mu1(self) -> np.ndarray:
         return np.linspace(0, self.largest_gap, self.gaps)
@@ -75,6 +90,14 @@ class GaussianPair(Experiment[Settings]):
     def parts(self, settings: Settings) -> Sequence[Mapping[str, Any]]:
         curves = [{"what": "curve", "estimator": name} for name in ESTIMATORS]
         return [*curves, {"what": "random problems"}, {"what": "random data sets"}]
+
+    def layout(self, settings: Settings, part: Mapping[str, Any]) -> Layout:
+        if part["what"] == "curve":
+            return Layout(settings.gaps, ("mu1", "bias", "variance", "mse"), ("what", "estimator"))
+        if part["what"] == "random problems":
+            found = [f"{number} {method}" for method in METHODS for number in ("bias", "room", "variance")]
+            return Layout(settings.random_problems, ("gap", "alpha", *found), ("what",))
+        return Layout(1, ("different", "outside"), ("what", "estimator"))
 
     def compute(self, settings: Settings, part: Mapping[str, Any], rng: np.random.Generator) -> pd.DataFrame:
         import pandas as pd
@@ -114,7 +137,7 @@ def _random_problem(rng: np.random.Generator) -> dict[str, Any]:
     alpha = float(rng.uniform(0.01, 0.5))
     variances = [s * s / k for s, k in zip(sigma, n, strict=True)]
     row: dict[str, Any] = {"what": "random problems", "gap": gap, "alpha": alpha}
-    for method in ("de", "cve", "we", "te", "ke", "me"):
+    for method in METHODS:
         moments = theory.gaussian_pair(method, mu=(gap, 0.0), sigma=sigma, n=n, alpha=alpha)
         low, high = theory.bias_bounds(method, [gap, 0.0], variances, sizes=n)
         scale = float(np.sqrt(sum(variances)))

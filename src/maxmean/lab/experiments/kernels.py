@@ -14,6 +14,8 @@ from ...mev.tuning import GaussianPairs, tune
 from ..claims import Claim, Finding, Measured
 from ..experiment import Experiment, Results
 from ..figures import canvas, caption, legend_below, line
+from ..settings import Range, within
+from ..tables import Layout
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,6 +29,10 @@ ORIGINALS: dict[str, Kernel] = {
     "ke(beta)": Beta(2.0, 0.5),
 }
 
+QUANTITIES = ("bias", "variance", "mse")
+CURVE = 101
+"""Values of mu1 at which they are drawn."""
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -37,6 +43,9 @@ class Settings:
     """How large the beta kernel's parameters may grow."""
     points: int = 301
     """Values of T at which the kernels are drawn."""
+
+    def __post_init__(self) -> None:
+        within(self, grids=Range(2, 10_001), beta_bounds=Range(1, 1e6), points=Range(2, 100_001))
 
 
 class TunedKernels(Experiment[Settings]):
@@ -57,6 +66,10 @@ class TunedKernels(Experiment[Settings]):
             {"family": "beta", "grid": settings.grids[0], "bound": bound} for bound in settings.beta_bounds
         ]
 
+    def layout(self, settings: Settings, part: Mapping[str, Any]) -> Layout:
+        rows = settings.points + len(QUANTITIES) * CURVE
+        return Layout(rows, ("x", "y", "grid", "bound", "first", "loss"), ("what", "family"), gaps=("second",))
+
     def compute(self, settings: Settings, part: Mapping[str, Any], rng: np.random.Generator) -> pd.DataFrame:
         import pandas as pd
 
@@ -66,12 +79,10 @@ class TunedKernels(Experiment[Settings]):
         first, second = (*best.parameters, float("nan"))[:2]
         t = np.linspace(-5, 0, settings.points)
         shape = pd.DataFrame({"what": "shape", "x": t, "y": best.kernel(t) / best.kernel(np.zeros(1))[0]})
-        mu1 = np.linspace(0, 5, 101)
+        mu1 = np.linspace(0, 5, CURVE)
         moments = theory.gaussian_pair("ke", mu=(mu1, 0.0), kernel=best.kernel)
-        rows = [shape] + [
-            pd.DataFrame({"what": quantity, "x": mu1, "y": getattr(moments, quantity)})
-            for quantity in ("bias", "variance", "mse")
-        ]
+        curves = zip(QUANTITIES, (moments.bias, moments.variance, moments.mse), strict=True)
+        rows = [shape] + [pd.DataFrame({"what": quantity, "x": mu1, "y": y}) for quantity, y in curves]
         return pd.concat(rows, ignore_index=True).assign(
             family=part["family"], grid=part["grid"], bound=part["bound"], first=first, second=second, loss=best.loss
         )
@@ -109,7 +120,7 @@ def _shapes(results: Results[Settings]) -> Figure:
 
 def _curves(results: Results[Settings]) -> Figure:
     figure, axes = canvas(1, 3, sharex=True)
-    for ax, quantity in zip(axes.flat, ("bias", "variance", "mse"), strict=True):
+    for ax, quantity in zip(axes.flat, QUANTITIES, strict=True):
         for k, (label, rows) in enumerate(_labels(results).items()):
             part = rows[rows["what"] == quantity]
             line(ax, part["x"], part["y"], label, k)

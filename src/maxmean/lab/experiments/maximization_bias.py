@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...mev.data import DataError
 from ..claims import Claim, Finding, Measured
 from ..experiment import Experiment, Results
 from ..figures import canvas, caption, legend_below, line, logarithmic
+from ..settings import Range, limited, within
+from ..tables import Layout
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,6 +42,25 @@ class Settings:
     other_runs: int = 20_000
     """Runs for each combination of initial values in the study of their influence."""
 
+    def __post_init__(self) -> None:
+        variance = Range(1e-9, 1e9, entries=(1, 20))
+        within(
+            self,
+            runs=Range(1, 10**7),
+            blocks=Range(1, 1_000),
+            episodes=Range(1, 10**6),
+            actions=Range(1, 1_000),
+            rate=Range(1e-6, 1),
+            epsilon=Range(0, 1),
+            variance=variance,
+            other_variances=variance,
+            other_omegas=Range(1e-6, 1, entries=(1, 20)),
+            other_runs=Range(1, 10**7),
+        )
+        if self.blocks > min(self.runs, self.other_runs):
+            raise DataError(f"blocks must be at most as many as runs and other_runs, not {self.blocks:,}")
+        limited("blocks times episodes", self.blocks * self.episodes, 10**6)
+
 
 class MaximizationBias(Experiment[Settings]):
     """How often the agent goes left, what it believes left to be worth, and how many means TE-Q averages."""
@@ -63,6 +85,14 @@ class MaximizationBias(Experiment[Settings]):
             for omega in settings.other_omegas
         ]
         return [*curves, {"what": "identity"}, *others]
+
+    def layout(self, settings: Settings, part: Mapping[str, Any]) -> Layout:
+        if part["what"] == "curve":
+            rows = settings.blocks * settings.episodes
+            return Layout(rows, ("episode", "left", "value", "block"), ("what", "algorithm"), gaps=("averaged",))
+        if part["what"] == "identity":
+            return Layout(1, ("runs", "different"), ("what",))
+        return Layout(settings.blocks, ("block", "left", "highest", "variance", "omega"), ("what", "algorithm"))
 
     def compute(self, settings: Settings, part: Mapping[str, Any], rng: np.random.Generator) -> pd.DataFrame:
         import pandas as pd

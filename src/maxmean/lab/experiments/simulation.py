@@ -19,6 +19,8 @@ from ...mev.methods import evaluate
 from ..claims import Measured
 from ..experiment import Experiment, Results
 from ..figures import canvas, caption, legend_below, line
+from ..settings import SHARDS, Range, limited, within
+from ..tables import Layout
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,6 +40,21 @@ class Settings:
     sigma: float = 10.0
     n: int = 100
 
+    def __post_init__(self) -> None:
+        within(
+            self,
+            rhos=Range(-0.999, 0.999, entries=(2, 20)),
+            gaps=Range(0, 1e6, entries=(1, 1_000)),
+            repetitions=Range(2, 10**6),
+            runs=Range(2, 10**5),
+            runs_a_shard=Range(1, 10**5),
+            sigma=Range(1e-6, 1e6),
+            n=Range(4, 10**6),
+        )
+        limited("repetitions times n", self.repetitions * self.n, 10**7)
+        limited("runs_a_shard times the number of gaps", min(self.runs_a_shard, self.runs) * len(self.gaps), 10**5)
+        limited("the number of shards", len(self.rhos) * -(-self.runs // self.runs_a_shard), SHARDS)
+
 
 QUICK = Settings(gaps=tuple(float(gap) for gap in np.linspace(0, 5, 11)), repetitions=2_000, runs=8, runs_a_shard=4)
 
@@ -53,6 +70,10 @@ class DependenceStudy(Experiment[Settings]):
     def sample(self, settings: Settings, rng: np.random.Generator) -> pd.DataFrame:
         """A sample for every rho, to look at."""
 
+    @abstractmethod
+    def sample_layout(self, settings: Settings) -> Layout:
+        """What the sample's table has."""
+
     def settings(self, scale: str) -> Settings:
         return Settings() if scale == "paper" else QUICK
 
@@ -61,6 +82,12 @@ class DependenceStudy(Experiment[Settings]):
         starts = range(0, settings.runs, settings.runs_a_shard)
         blocks = [{"what": "study", "rho": rho, "first_run": start} for rho in settings.rhos for start in starts]
         return [*blocks, {"what": "sample", "rho": -1.0, "first_run": 0}]
+
+    def layout(self, settings: Settings, part: Mapping[str, Any]) -> Layout:
+        if part["what"] == "sample":
+            return self.sample_layout(settings)
+        rows = len(_runs(settings, part)) * len(settings.gaps) * len(self.estimators)
+        return Layout(rows, ("rho", "run", "mu1", "bias", "variance"), ("estimator", "what"))
 
     def compute(self, settings: Settings, part: Mapping[str, Any], rng: np.random.Generator) -> pd.DataFrame:
         if part["what"] == "sample":
@@ -76,7 +103,7 @@ def study(
     import pandas as pd
 
     rows = []
-    for run in range(part["first_run"], min(part["first_run"] + settings.runs_a_shard, settings.runs)):
+    for run in _runs(settings, part):
         noise: Samples = draw(settings.repetitions)
         summary = summarise(noise, rng=draw.rng)
         in_time = replace(summary, parts={2: _consecutive_halves(noise)})
@@ -88,6 +115,11 @@ def study(
                 values = evaluate(how["method"], problems, chosen, rng=draw.rng).value
                 rows.append((part["rho"], run, label, gap, values.mean() - gap, values.var(ddof=1)))
     return pd.DataFrame(rows, columns=["rho", "run", "estimator", "mu1", "bias", "variance"]).assign(what="study")
+
+
+def _runs(settings: Settings, part: Mapping[str, Any]) -> range:
+    """The runs of a shard: the last one may have fewer."""
+    return range(part["first_run"], min(part["first_run"] + settings.runs_a_shard, settings.runs))
 
 
 def _consecutive_halves(samples: Samples) -> np.ndarray:

@@ -13,6 +13,7 @@ import numpy as np
 from ....mev.data import DataError
 from ....names import unknown
 from ...experiment import Experiment, Results, Shard
+from ...settings import limited
 from .claims import CLAIMS, MIDDLE_RATE, power
 from .figures import fifths_figure, game_figure, rates_figure
 from .groups import SEEDS_APART, Group
@@ -91,8 +92,9 @@ class Settings:
         if self.seeds > SEEDS_APART:
             raise DataError(f"seeds must be at most {SEEDS_APART}, not {self.seeds}")
         for name in ("steps", "seeds", "warmup", "test_interval", "checkpoint_interval"):
-            if getattr(self, name) < 1:
-                raise DataError(f"{name} must be at least 1, not {getattr(self, name)}")
+            if vars(self)[name] < 1:
+                raise DataError(f"{name} must be at least 1, not {vars(self)[name]}")
+            limited(name, vars(self)[name], 10**9)
 
     @property
     def groups(self) -> list[Group]:

@@ -1,0 +1,87 @@
+"""Files in a directory that a stranger may have filled: read if they are files of a bounded size, written in their own place.
+
+A link there could lead anywhere. It may be read through, which shows nothing but results; it is never written through.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import stat
+from pathlib import Path
+from typing import Any, NoReturn
+
+from ..whole import write_whole
+from .tables import LARGEST
+
+LARGEST_JSON = 1 << 24
+"""How many bytes a plan or a manifest may have."""
+
+
+class StoreError(Exception):
+    """A directory that cannot be used as it is; the message says what to do."""
+
+
+class DamagedError(StoreError):
+    """A file that is not what it should be."""
+
+
+def read_bytes(path: Path, most: int = LARGEST) -> bytes:
+    """What is in a file; neither a directory nor a pipe nor a device, none of which ends as a file does."""
+    try:
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+            about = os.fstat(file.fileno())
+            if not stat.S_ISREG(about.st_mode):
+                raise DamagedError(f"{str(path)!r} is no file")
+            if about.st_size > most:
+                raise DamagedError(f"{str(path)!r} is too large: {about.st_size:,} bytes, of at most {most:,}")
+            return file.read(most)
+    except OSError as error:
+        raise DamagedError(f"{str(path)!r} cannot be read: {said(error)}") from None
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """The JSON object in a file."""
+    data = read_bytes(path, LARGEST_JSON)
+    try:
+        content = json.loads(data.decode(), parse_constant=_refuse)
+    except RecursionError:
+        raise DamagedError(f"{str(path)!r} is damaged: it is nested too deeply") from None
+    except ValueError as error:
+        raise DamagedError(f"{str(path)!r} is damaged: {error}") from None
+    if not isinstance(content, dict):
+        raise DamagedError(f"{str(path)!r} is damaged: it holds no JSON object")
+    return content
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"it holds {constant}, which is no JSON")
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Write a file whole, with the folders that it needs; a link in its place goes, and what it leads to stays as it is."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_symlink():
+            path.unlink()
+        write_whole(path, content)
+    except OSError as error:
+        raise unwritable(error, path) from None
+
+
+def said(error: OSError) -> str:
+    """What the system says, in words."""
+    return error.strerror or str(error)
+
+
+def unwritable(error: OSError, path: Path) -> StoreError:
+    """What is said when ``path`` could not be written."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return StoreError(
+            f"the disk of {str(path)!r} is full; what is finished is kept: make room and run the same command"
+        )
+    if error.errno in (errno.EISDIR, errno.EEXIST, errno.ENOTDIR, errno.ENOTEMPTY):
+        thing = "a directory" if os.path.isdir(path) else "something that is no directory"
+        return StoreError(f"cannot write {str(path)!r}: {thing} is in the way; move it elsewhere")
+    return StoreError(f"cannot write {str(path)!r}: {said(error)}")

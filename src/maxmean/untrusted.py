@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import stat
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 T = TypeVar("T")
 Check = Callable[[Any], T]
@@ -29,13 +30,14 @@ class MisfitError(ValueError):
 
 
 def contents(path: Path, most: int) -> bytes:
-    """What is in a file, if it is a file, and no larger than it can be."""
-    about = path.stat()
-    if not stat.S_ISREG(about.st_mode):
-        raise ContentError(f"{path.name} is no file")
-    if about.st_size > most:
-        raise ContentError(f"{path.name} has {about.st_size:,} bytes, more than the {most:,} that it can have")
-    return path.read_bytes()
+    """What is in a file of at most so many bytes; no directory, pipe or device, none of which ends as a file does."""
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+        about = os.fstat(file.fileno())
+        if not stat.S_ISREG(about.st_mode):
+            raise ContentError(f"{path.name} is no file")
+        if about.st_size > most:
+            raise ContentError(f"{path.name} is too large: {about.st_size:,} bytes, of at most {most:,}")
+        return file.read(about.st_size + 1)
 
 
 def read_json(path: Path, most: int = 2**26) -> Any:
@@ -46,8 +48,8 @@ def read_json(path: Path, most: int = 2**26) -> Any:
         raise ContentError(f"{path.name} cannot be read: {error.strerror}") from None
 
 
-def parse(text: str | bytes) -> dict[str, Any]:
-    """The object that a JSON text holds.
+def parse(text: str | bytes, *, finite: bool = False) -> dict[str, Any]:
+    """The object that a JSON text holds; on request without nan and infinities, which strict JSON does not have.
 
     >>> parse('{"step": 3}')
     {'step': 3}
@@ -55,13 +57,13 @@ def parse(text: str | bytes) -> dict[str, Any]:
     Traceback (most recent call last):
     maxmean.untrusted.ContentError: its JSON is nested too deeply
     """
-    found = value_of(text)
+    found = value_of(text, finite=finite)
     if not isinstance(found, dict):
-        raise ContentError(f"its JSON is no object, but a {type(found).__name__}")
+        raise ContentError(f"it holds no JSON object, but a {type(found).__name__}")
     return found
 
 
-def value_of(text: str | bytes) -> Any:
+def value_of(text: str | bytes, *, finite: bool = False) -> Any:
     """What a JSON text holds, an object or not."""
     try:
         text = text if isinstance(text, str) else text.decode()
@@ -70,13 +72,19 @@ def value_of(text: str | bytes) -> Any:
     if not few_enough(text):
         raise ContentError(f"its JSON holds more than {MOST_VALUES:,} values")
     try:
-        return json.loads(text)
+        return json.loads(text, parse_constant=_refuse if finite else None)
+    except ContentError:
+        raise
     except RecursionError:
         raise ContentError("its JSON is nested too deeply") from None
     except json.JSONDecodeError as error:
         raise ContentError(f"it is not JSON (line {error.lineno}, column {error.colno}: {error.msg})") from None
     except ValueError:  # a number of more digits than Python converts
         raise ContentError("its JSON holds a number with thousands of digits") from None
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ContentError(f"it holds {constant}, which is no JSON")
 
 
 def few_enough(text: str) -> bool:

@@ -119,10 +119,10 @@ def test_every_entry_of_another_kind_is_refused_or_plays(file: Path, saved: Path
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda text: "[]", "its JSON is no object"),
+        (lambda text: "[]", "it holds no JSON object"),
         (lambda text: "[" * 100_000, "nested too deeply"),
         (lambda text: "x", "it is not JSON"),
-        (lambda text: " " * 2**21, "more than the 1,048,576 that it can have"),
+        (lambda text: " " * 2**21, "of at most 1,048,576"),
         (put("format", 99), "it has format 99"),
         (
             put("network/trunk", {"kind": "evil", "filters": 16}),

@@ -148,7 +148,7 @@ def nested(text: dict[str, Any]) -> str:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda text: "[1, 2]", "its JSON is no object, but a list"),
+        (lambda text: "[1, 2]", "it holds no JSON object, but a list"),
         (lambda text: "{", r"it is not JSON \(line 1, column 2"),
         (nested, "its JSON is nested too deeply"),
         (lambda text: '{"format": ' + "9" * 5000 + "}", "a number with thousands of digits"),

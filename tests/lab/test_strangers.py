@@ -142,7 +142,7 @@ def test_a_smaller_scale_stands_in_for_one_that_is_damaged(out: Path) -> None:
     (out / VICTIM.name / "paper-0.plan.json").write_text("[]")
     answer = maxmean("claims", "--json", "--out", out)
     assert answer.returncode == 1
-    assert "paper-0.plan.json' is damaged: it holds no JSON object (paper scale, seed 0)" in answer.stderr
+    assert "paper-0.plan.json' is damaged: it holds no JSON object, but a list (paper scale, seed 0)" in answer.stderr
     assert judged(answer)["T1"]["scale"] == "quick"
     assert judged(answer)["T1"]["measured"]
 

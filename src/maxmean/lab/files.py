@@ -6,12 +6,11 @@ A link there could lead anywhere. It may be read through, which shows nothing bu
 from __future__ import annotations
 
 import errno
-import json
 import os
-import stat
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
+from ..untrusted import ContentError, contents, parse
 from ..whole import write_whole
 from .tables import LARGEST
 
@@ -30,13 +29,9 @@ class DamagedError(StoreError):
 def read_bytes(path: Path, most: int = LARGEST) -> bytes:
     """What is in a file; neither a directory nor a pipe nor a device, none of which ends as a file does."""
     try:
-        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
-            about = os.fstat(file.fileno())
-            if not stat.S_ISREG(about.st_mode):
-                raise DamagedError(f"{str(path)!r} is no file")
-            if about.st_size > most:
-                raise DamagedError(f"{str(path)!r} is too large: {about.st_size:,} bytes, of at most {most:,}")
-            return file.read(most)
+        return contents(path, most)
+    except ContentError as error:
+        raise DamagedError(f"{str(path)!r} cannot be used: {error}") from None
     except OSError as error:
         raise DamagedError(f"{str(path)!r} cannot be read: {said(error)}") from None
 
@@ -45,18 +40,9 @@ def read_object(path: Path) -> dict[str, Any]:
     """The JSON object in a file."""
     data = read_bytes(path, LARGEST_JSON)
     try:
-        content = json.loads(data.decode(), parse_constant=_refuse)
-    except RecursionError:
-        raise DamagedError(f"{str(path)!r} is damaged: it is nested too deeply") from None
-    except ValueError as error:
+        return parse(data, finite=True)
+    except ContentError as error:
         raise DamagedError(f"{str(path)!r} is damaged: {error}") from None
-    if not isinstance(content, dict):
-        raise DamagedError(f"{str(path)!r} is damaged: it holds no JSON object")
-    return content
-
-
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"it holds {constant}, which is no JSON")
 
 
 def write_file(path: Path, content: bytes) -> None:

@@ -125,3 +125,10 @@ def test_every_claim_so_far_is_spoken_to_once() -> None:
         "T1",
         *(f"D{k}" for k in range(1, 8)),
     ]
+
+
+def test_nothing_is_judged_on_what_is_not_there() -> None:
+    with pytest.raises(ValueError, match="nothing was measured of what a claim speaks of"):
+        Measured.mean([])
+    with pytest.raises(ValueError, match="nothing was measured of what a claim speaks of"):
+        Measured.difference([1.0], [])

@@ -7,7 +7,7 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from importlib.resources import files
+from importlib.resources import files as packaged
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,11 +46,11 @@ def write_report(store: Store, folder: Path, prefer: tuple[str, int] | None = No
         try:
             with trusting(judged.experiment, store):
                 figures = _figures(judged.experiment, judged.results)
+                files = _files(judged.experiment.name, judged.results, figures)
                 section = _section(judged.experiment, judged.results, judged.verdicts, figures)
         except DamagedError as error:
             left_out.append(LeftOut(judged.experiment.name, str(error)))
             continue
-        files = _files(judged.experiment.name, judged.results, figures)
         for name, content in files.items():
             write_file(folder / name, content)
         written |= set(files)
@@ -163,7 +163,7 @@ def _page(sections: Sequence[str], verdicts: Sequence[Verdict]) -> str:
         f'<a class="{v.verdict}" href="#{_text(v.experiment)}" title="{_text(v.statement)}">{_text(v.id)}</a>'
         for v in verdicts
     )
-    style = files("maxmean.lab").joinpath("report.css").read_text()
+    style = packaged("maxmean.lab").joinpath("report.css").read_text()
     return f"""<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">

@@ -8,7 +8,7 @@ batch of problems is the same thing with leading axes.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -256,6 +256,20 @@ class Summaries:
             covariances=None if self.covariances is None else self.covariances * factor * factor,
             parts={k: means * factor for k, means in self.parts.items()},
         )
+
+
+def repeated(names: Iterable[str]) -> str | None:
+    """The first name that was there before, or None.
+
+    >>> repeated("abcb")
+    'b'
+    """
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None
 
 
 def unit_for(*arrays: np.ndarray) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .arrays import Array, as_floats, namespace
+from .data import check_truth
 from .estimators import kernel_estimate
 from .kernels import Gaussian, Kernel
 
@@ -53,6 +54,7 @@ def ensemble_target(
     >>> ensemble_target([[0.0, 4.0], [2.0, 2.0]], Indicator(0.5))
     array([4., 2.])
     """
+    check_truth("covariance", covariance)
     xp = namespace(q_target_heads)
     (heads,) = as_floats(xp, q_target_heads)
     if heads.ndim < 2 or heads.shape[-2] < 2:

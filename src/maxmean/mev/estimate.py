@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .data import Counts, Data, DataError, Samples, Summaries, unit_for
+from .data import Counts, Data, DataError, Samples, Summaries, check_truth, check_whole, unit_for
 from .inference import RESAMPLES, Bootstrap, bootstrap, probability_best
 from .inputs import as_options, check_variances, refuse_unusable
 from .kernels import Gaussian, Kernel, as_kernel
+from .limits import MOST_PAIRED, MOST_RESAMPLES, TOO_MANY_PAIRED
 from .methods import METHODS, NEEDS_PAIRS, PAIRED, SPLITTING, Settings, check_method, evaluate, parse_kernel
+from .probabilities import MOST_INTEGRATED
 from .statistic import t_statistic
 from .winner import WinnerMean, infer_winner
 
@@ -46,14 +48,12 @@ class Problem:
     @classmethod
     def of(cls, options: Options, settings: Settings, *, lower_is_better: bool, seed: int, resamples: int) -> Problem:
         refuse_unusable(options)
-        for what, value in (("seed", seed), ("resamples", resamples)):
-            if not isinstance(value, (int, np.integer)):
-                raise DataError(f"{what} must be a whole number, not {value!r}")
-        if seed < 0:
-            raise DataError(f"seed must not be negative, not {seed}")
-        if resamples < 2:
-            raise DataError(f"the bootstrap needs at least 2 resamples, not {resamples}")
+        check_truth("lower_is_better", lower_is_better)
+        check_whole("seed", seed, 0)
+        check_whole("resamples", resamples, 2, MOST_RESAMPLES)
         data, origin, unit = options.data, 0.0, 1.0
+        if isinstance(data, Samples) and data.paired and len(options.names) > MOST_PAIRED:
+            raise DataError(TOO_MANY_PAIRED)
         if isinstance(data, Counts):
             if lower_is_better:  # few successes are many failures
                 data, origin = Counts(data.trials - data.successes, data.trials), 1.0
@@ -103,6 +103,12 @@ class Problem:
         """Why a method cannot be used here, or None."""
         if method in PAIRED and self.paired_data is None:
             return NEEDS_PAIRS
+        if method in PAIRED and len(self.names) > MOST_PAIRED:
+            return f"compares up to {MOST_PAIRED:,} options as pairs"
+        if method == "we" and self.settings.draws is None and len(self.names) > MOST_INTEGRATED:
+            return (
+                f"integrates over up to {MOST_INTEGRATED} options; with more, say how many draws to take (--draws 100)"
+            )
         if method not in SPLITTING:
             return None
         if isinstance(self.data, Summaries):

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .arrays import is_torch
-from .data import Counts, DataError, Samples, Summaries, repeated
-from .limits import MOST_OPTIONS, MOST_PAIRED, TOO_MANY, TOO_MANY_PAIRED
+from .data import Counts, DataError, Samples, Summaries, check_truth, repeated
+from .limits import MOST_OPTIONS, TOO_MANY
 
 if TYPE_CHECKING:
     from .layouts import Columns, Options
@@ -34,6 +34,7 @@ def as_options(data: Any, columns: Mapping[str, Any], names: Sequence[str] | Non
     else:
         options = Options(*_from_samples(data), pairable=True)
     if paired is not None:
+        check_truth("paired", paired)
         options = replace(options, data=_paired(options.data, paired), pairable=paired)
     if names is None:
         return options
@@ -53,8 +54,6 @@ def refuse_unusable(options: Options) -> None:
         raise DataError(f"there is only one option ({names[0]!r}); estimating the best needs at least two")
     if len(names) > MOST_OPTIONS:
         raise DataError(TOO_MANY)
-    if len(names) > MOST_PAIRED and isinstance(data, Samples) and data.paired:
-        raise DataError(TOO_MANY_PAIRED)
     if (twice := repeated(names)) is not None:
         raise DataError(f"option {twice!r} appears twice")
     if isinstance(data, Samples):

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..names import unknown
 from .arrays import Array, Rng, namespace, streams
-from .data import Data, DataError
+from .data import Data, DataError, check_whole
 from .estimators import (
     cross_validation_estimate,
     double_estimate,
@@ -36,6 +36,7 @@ METHODS: dict[str, str] = {
 """Every method, with a description short enough for a table."""
 
 MOST_DRAWS = 1_000_000
+MOST_PARTS = 1_000
 SPLITTING = ("de", "cve", "mme")
 PAIRED = ("te*", "ke*")
 NEEDS_PAIRS = "needs paired samples: the same units, in the same order, for every option"
@@ -58,13 +59,9 @@ class Settings:
         if isinstance(self.alpha, bool) or not isinstance(self.alpha, (int, float, np.floating)):
             raise DataError(f"alpha must be one number, not {self.alpha!r}")
         Indicator(self.alpha)
-        for what, value in (("parts", self.parts), ("draws", self.draws or 1)):
-            if not isinstance(value, (int, np.integer)):
-                raise DataError(f"{what} must be a whole number, not {value!r}")
-        if self.parts < 1:
-            raise DataError(f"mme needs at least one part, not {self.parts}")
-        if self.draws is not None and not 1 <= self.draws <= MOST_DRAWS:
-            raise DataError(f"we takes 1 to {MOST_DRAWS:,} draws, not {self.draws}")
+        check_whole("parts", self.parts, 1, MOST_PARTS)
+        if self.draws is not None:
+            check_whole("draws", self.draws, 1, MOST_DRAWS)
 
 
 @dataclass(frozen=True)

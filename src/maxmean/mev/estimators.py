@@ -49,8 +49,8 @@ def double_estimate(selection_means: Array, evaluation_means: Array, rng: Rng = 
 
     .. math:: \hat\mu = \hat\mu_{a}(S^B), \qquad a = \arg\max_i \hat\mu_i(S^A)
 
-    Ties in the choice are broken at random with ``rng``, never by position. Among means of which one is nan there is no choice: the
-    result is nan. A mean that was not chosen does not matter.
+    Ties in the choice are broken at random with ``rng``, never by position. Where a mean to choose by is nan, so is the result;
+    a mean that was not chosen does not matter.
 
     >>> float(double_estimate([1.0, 3.0], [2.0, 2.5]))
     2.5
@@ -110,8 +110,8 @@ def t_estimate(means: Array, variances: Array, alpha: Array = 0.1, *, covariance
 
     .. math:: \hat\mu = \sum_i 1\{T_i \ge z_\alpha\} \hat\mu_i \Big/ \sum_i 1\{T_i \ge z_\alpha\}
 
-    alpha = 0.5 gives the maximum, bit for bit. With ``covariances`` this is TE*. What is nan or negative where it must not be makes
-    it nan, as in :func:`kernel_estimate`.
+    alpha = 0.5 gives the maximum, bit for bit. With ``covariances`` this is TE*. It is nan where a mean, a variance or a
+    covariance is, or a variance is negative.
 
     >>> float(t_estimate([0.0, 1.0, 9.0], [1.0, 1.0, 1.0], alpha=0.1))
     9.0
@@ -134,7 +134,8 @@ def kernel_estimate(
 
     ``variances`` are those *of the means* (s²/n). The last axis runs over the options; leading axes broadcast. With
     ``covariances`` (of the means, shape ``(..., M, M)``, from paired samples) this is KE*. The result never leaves
-    [smallest mean, largest mean]. It is nan where a mean, a variance or a covariance that counts is nan, or a variance negative.
+    [smallest mean, largest mean]. It is nan where a mean, a variance or a covariance is, or a variance is
+    negative.
 
     >>> round(float(kernel_estimate([0.0, 1.0], [1.0, 1.0])), 6)
     0.675904
@@ -152,9 +153,14 @@ def kernel_estimate(
 
 
 def _kernel_estimate(means: Array, variances: Array, kernel: Kernel, covariances: Array | None = None) -> Array:
-    estimate = weighted_mean(means, kernel(raw_statistic(means, variances, covariances)))
+    estimate = unchecked_estimate(means, variances, kernel, covariances)
     xp = namespace(estimate)
     return xp.where(beside(has_meaning(means, variances, covariances), estimate) > 0, estimate, xp.nan)
+
+
+def unchecked_estimate(means: Array, variances: Array, kernel: Kernel, covariances: Array | None = None) -> Array:
+    """The K-estimate of means and variances that are known to be numbers, and the variances not to be negative."""
+    return weighted_mean(means, kernel(raw_statistic(means, variances, covariances)))
 
 
 _PIECE = 100_000  # means in a piece

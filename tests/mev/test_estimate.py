@@ -245,7 +245,7 @@ def test_the_sentence_puts_forward_what_corrects() -> None:
 def test_python_takes_kernels_by_name_and_single_numbers_only() -> None:
     assert mm.estimate(SAMPLES, kernel="gaussian:0.5").value == mm.estimate(SAMPLES, kernel=mev.Gaussian(0.5)).value
     for wrong, sentence in {
-        "alpha": "alpha must be one number",
+        "alpha": "alpha must be a number",
         "seed": "seed must be a whole number",
         "resamples": "resamples must be a whole number",
         "parts": "parts must be a whole number",

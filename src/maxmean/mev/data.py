@@ -268,21 +268,6 @@ class Summaries:
         )
 
 
-def check_truth(what: str, value: object) -> None:
-    """Refuse what is neither true nor false: a text such as "no" would count as true."""
-    if not isinstance(value, (bool, np.bool_)):
-        raise DataError(f"{what} must be True or False, not {value!r}")
-
-
-def check_whole(what: str, value: object, least: int, most: int | None = None) -> None:
-    """Refuse what is no whole number from ``least`` up to ``most``."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
-        raise DataError(f"{what} must be a whole number, not {value!r}")
-    if value < least or (most is not None and value > most):
-        bounds = f"{least} or more" if most is None else f"from {least} to {most:,}"
-        raise DataError(f"{what} must be {bounds}, not {value}")
-
-
 def repeated(names: Iterable[str]) -> str | None:
     """The first name that was there before, or None.
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .arrays import Array, as_floats, namespace
-from .data import check_truth
 from .estimators import unchecked_estimate
 from .kernels import Gaussian, Kernel, as_kernel
+from .settings import check_truth
 
 
 def ensemble_target(

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .data import Counts, Data, DataError, Samples, Summaries, check_truth, check_whole, unit_for
+from .data import Counts, Data, DataError, Samples, Summaries, unit_for
 from .inference import RESAMPLES, Bootstrap, bootstrap, probability_best
 from .inputs import as_options, check_variances, refuse_unusable
 from .kernels import Gaussian, Kernel, as_kernel
 from .limits import MOST_PAIRED, MOST_RESAMPLES, TOO_MANY_PAIRED
 from .methods import METHODS, NEEDS_PAIRS, PAIRED, SPLITTING, Settings, check_method, evaluate, parse_kernel
 from .probabilities import MOST_INTEGRATED
+from .settings import check_number, check_truth, check_whole
 from .statistic import t_statistic
 from .winner import WinnerMean, infer_winner
 
@@ -144,8 +145,7 @@ class Problem:
         return {method: self._bootstraps[method] for method in methods}
 
     def winner(self, level: float = 0.95, beta: float | None = None) -> NamedWinner:
-        if not 0 < level < 1:
-            raise DataError(f"level must lie between 0 and 1, not {level}")
+        check_level(level)
         spread = self.data.variances if self.data.covariances is None else self.data.covariances
         found = infer_winner(self.data.means, spread, level=level, beta=beta)
         conditional, hybrid = (
@@ -216,8 +216,7 @@ class Estimate:
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Basic bootstrap interval for the maximum mean; see :meth:`maxmean.mev.inference.Bootstrap.interval`."""
-        if not 0 < level < 1:
-            raise DataError(f"level must lie between 0 and 1, not {level}")
+        check_level(level)
         return self.problem.interval(*self._bootstrap.interval(level))
 
     def probability_best(self) -> pd.Series:
@@ -331,6 +330,12 @@ def estimate(
     options = as_options(data, columns | {"n": n}, names, paired)
     problem = Problem.of(options, settings, lower_is_better=lower_is_better, seed=seed, resamples=resamples)
     return estimate_problem(problem, method)
+
+
+def check_level(level: float) -> None:
+    check_number("level", level)
+    if not 0 < level < 1:
+        raise DataError(f"level must lie between 0 and 1, not {level}")
 
 
 def estimate_problem(problem: Problem, method: str) -> Estimate:

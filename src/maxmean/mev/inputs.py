@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .arrays import is_torch
-from .data import Counts, DataError, Samples, Summaries, check_truth, repeated
+from .data import Counts, DataError, Samples, Summaries, repeated
 from .limits import MOST_OPTIONS, TOO_MANY
+from .settings import check_truth
 
 if TYPE_CHECKING:
     from .layouts import Columns, Options

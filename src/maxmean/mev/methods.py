@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
-import numpy as np
-
 from ..names import unknown
 from .arrays import Array, Rng, namespace, streams
-from .data import Data, DataError, check_whole
+from .data import Data, DataError
 from .estimators import (
     cross_validation_estimate,
     double_estimate,
@@ -20,6 +18,7 @@ from .estimators import (
 )
 from .kernels import KERNELS, Gaussian, Indicator, Kernel, KernelError
 from .probabilities import best_probabilities
+from .settings import check_number, check_whole
 
 METHODS: dict[str, str] = {
     "me": "largest mean, naive",
@@ -56,8 +55,7 @@ class Settings:
     """Parts that ``mme`` splits each option's data into."""
 
     def __post_init__(self) -> None:
-        if isinstance(self.alpha, bool) or not isinstance(self.alpha, (int, float, np.floating)):
-            raise DataError(f"alpha must be one number, not {self.alpha!r}")
+        check_number("alpha", self.alpha)
         Indicator(self.alpha)
         check_whole("parts", self.parts, 1, MOST_PARTS)
         if self.draws is not None:
@@ -77,7 +75,7 @@ DEFAULTS = Settings()
 
 def check_method(method: str) -> str:
     """``method``, if there is one of that name; otherwise an error that names the nearest."""
-    if method in METHODS:
+    if isinstance(method, str) and method in METHODS:
         return method
     raise DataError(unknown("unknown method", method, METHODS))
 

@@ -33,9 +33,8 @@ def maxmean(*arguments: object, cwd: Path | None = None, stdin: bytes | None = N
             patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
         if cwd is not None:
             patch.chdir(cwd)
-        with pytest.raises(SystemExit) as end:
-            cli.main()
-    return Answer(end.value.code or 0, *(stream.buffer.getvalue().decode() for stream in (out, err)))
+        status = cli.run()
+    return Answer(status, *(stream.buffer.getvalue().decode() for stream in (out, err)))
 
 
 def _stream() -> Any:

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import sys
+import threading
 import time
 import warnings
 from collections.abc import Iterator
@@ -36,7 +37,12 @@ INTERRUPTED = 130
 """The exit status after Ctrl-C."""
 
 
-def main() -> None:
+def main() -> NoReturn:
+    """The command ``maxmean``: run the command line, and end the process with its status."""
+    _leave(run())
+
+
+def run() -> int:
     """Run the command line; a user's mistake ends in one sentence on standard error and exit status 2."""
     try:
         from .lab.store import StoreError
@@ -45,35 +51,49 @@ def main() -> None:
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):  # a terminal without Unicode shows escapes instead
                 stream.reconfigure(errors="backslashreplace")
-        app()
+        status = _status()
+        if sys.stdout is not None:
+            sys.stdout.flush()  # while it can still be said that it could not be written
+        return status
     except KeyboardInterrupt:
-        _leave(INTERRUPTED)
-    except SystemExit as end:  # Typer's word for Ctrl-C, among others
-        if end.code != INTERRUPTED:
-            raise
-        _leave(INTERRUPTED)
+        return INTERRUPTED
     except (ValueError, StoreError) as error:
         if not type(error).__module__.startswith(f"{__package__}."):
             raise  # not one of our sentences (DataError, KernelError, MDPError, EnvError), but a mistake of ours
         _complain(str(error))
-        sys.exit(2)
+        return 2
     except MemoryError:
         _complain("there is not enough memory for that")
-        sys.exit(2)
+        return 2
     except BrokenPipeError:  # the reader has seen enough
         _drop_output()
-        sys.exit(1)
+        return 1
     except OSError as error:
         _complain(f"cannot write the answer: {error.strerror}")
         _drop_output()
-        sys.exit(1)
+        return 1
+
+
+def _status() -> int:
+    """The exit status that Typer would end Python with; it says 130 for Ctrl-C."""
+    try:
+        app()
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    return 0
 
 
 def _leave(status: int) -> NoReturn:
-    """End at once. Arrow may still be reading in a thread of its own, which a Python that takes its time to end aborts."""
+    """End the process after all that Python does when it ends, but for taking itself apart.
+
+    A library's thread that is still at work (Arrow's, for one) may call Python meanwhile, which then aborts or waits for ever.
+    Whoever presses Ctrl-C does not wait for threads either.
+    """
+    if status != INTERRUPTED:
+        threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError):
+        with suppress(AttributeError, OSError, ValueError):  # closed by the caller, or full
             stream.flush()
     os._exit(status)
 

@@ -186,9 +186,9 @@ def test_infinite_ends_become_none_in_plain_data() -> None:
 
 
 def test_the_bootstrap_needs_something_to_resample() -> None:
-    with pytest.raises(mm.DataError, match="at least 2 resamples, not 1"):
+    with pytest.raises(mm.DataError, match="resamples must be from 2 to 1,000,000, not 1"):
         mm.estimate(SAMPLES, resamples=1)
-    with pytest.raises(mm.DataError, match="seed must not be negative, not -1"):
+    with pytest.raises(mm.DataError, match="seed must be 0 or more, not -1"):
         mm.estimate(SAMPLES, seed=-1)
     with pytest.raises(mm.DataError, match="name at least one method"):
         mm.compare(SAMPLES, [])
@@ -245,7 +245,7 @@ def test_the_sentence_puts_forward_what_corrects() -> None:
 def test_python_takes_kernels_by_name_and_single_numbers_only() -> None:
     assert mm.estimate(SAMPLES, kernel="gaussian:0.5").value == mm.estimate(SAMPLES, kernel=mev.Gaussian(0.5)).value
     for wrong, sentence in {
-        "alpha": "alpha must be one number",
+        "alpha": "alpha must be a number",
         "seed": "seed must be a whole number",
         "resamples": "resamples must be a whole number",
         "parts": "parts must be a whole number",

@@ -77,10 +77,10 @@ def test_initial_weights_of_the_variance() -> None:
         (lambda: SelfCorrectingQ(-1.0), "beta must be finite and not negative, not -1.0"),
         (lambda: SelfCorrectingQ(math.inf), "beta must be finite and not negative, not inf"),
         (lambda: SelfCorrectingQ(previous="episode"), "previous must be 'update' or 'step', not 'episode'"),
-        (lambda: WeightedQ(0), "draws must be a whole number of at least 1, not 0"),
-        (lambda: WeightedQ(2.5), "draws must be a whole number of at least 1, not 2.5"),  # type: ignore[arg-type]
-        (lambda: MaxMinQ(0), "n must be a whole number of at least 1, not 0"),
-        (lambda: MaxMinQ(1.5), "n must be a whole number of at least 1, not 1.5"),  # type: ignore[arg-type]
+        (lambda: WeightedQ(0), "draws must be from 1 to 1,000,000, not 0"),
+        (lambda: WeightedQ(2.5), "draws must be a whole number, not 2.5"),  # type: ignore[arg-type]
+        (lambda: MaxMinQ(0), "n must be from 1 to 10,000, not 0"),
+        (lambda: MaxMinQ(1.5), "n must be a whole number, not 1.5"),  # type: ignore[arg-type]
         (lambda: VarianceTracker(0.0), "the initial variance must be positive and finite, not 0.0"),
         (lambda: VarianceTracker(-1.0), "the initial variance must be positive and finite, not -1.0"),
         (lambda: VarianceTracker(math.inf), "the initial variance must be positive and finite, not inf"),

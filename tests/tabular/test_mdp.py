@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maxmean.tabular.mdp import MDP, MDPError, distances
+from maxmean.tabular.checks import MDPError
+from maxmean.tabular.mdp import MDP, distances
 from maxmean.tabular.problems import random_mdp
 
 

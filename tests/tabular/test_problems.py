@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from maxmean.tabular.mdp import MDP, MDPError
+from maxmean.tabular.checks import MDPError
+from maxmean.tabular.mdp import MDP
 from maxmean.tabular.problems import (
     LEFT,
     RIGHT,

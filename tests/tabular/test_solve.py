@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from maxmean.tabular.mdp import MDP, MDPError
+from maxmean.tabular.checks import MDPError
+from maxmean.tabular.mdp import MDP
 from maxmean.tabular.problems import cliff_walking, from_gymnasium, maximization_bias, noisy_grid, random_mdp
 from maxmean.tabular.solve import evaluate, solve
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from .data import DataError
-from .estimate import Estimate, NamedWinner, Problem, estimate, estimate_problem
+from .estimate import Estimate, NamedWinner, Problem, check_level, estimate, estimate_problem
 from .methods import METHODS, NEEDS_PAIRS, PAIRED, check_method
 
 if TYPE_CHECKING:
@@ -167,8 +167,9 @@ def compare_problem(
     progress: Callable[[int], object] = lambda done: None,
 ) -> Comparison:
     """:func:`compare` on a problem that is ready; ``progress`` hears how many bootstrap resamples are done."""
-    if not 0 < level < 1:
-        raise DataError(f"level must lie between 0 and 1, not {level}")
+    check_level(level)
+    if methods is not None and not isinstance(methods, (list, tuple)):
+        raise DataError(f"methods must be a list of names, not {methods!r}")
     if methods is not None and not methods:
         raise DataError("name at least one method")
     skipped = {method: reason for method in METHODS if (reason := problem.refusal(method)) is not None}

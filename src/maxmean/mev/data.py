@@ -8,10 +8,10 @@ batch of problems is the same thing with leading axes.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Protocol
 
 import numpy as np
@@ -39,8 +39,11 @@ class Data(Protocol):
         """Means of ``parts`` disjoint random parts of each option's data, shape ``(parts, ..., M)``."""
         ...
 
-    def resample(self, size: int, rng: np.random.Generator, parts: Sequence[int] = ()) -> Data:
-        """``size`` bootstrap copies, on a new leading axis; ``parts`` are the splits that will be asked for."""
+    def resample(self, size: int, rng: np.random.Generator, parts: Sequence[int] = (), *, pairs: bool = True) -> Data:
+        """``size`` bootstrap copies, on a new leading axis; ``parts`` are the splits that will be asked for.
+
+        ``pairs`` says whether the copies' covariances will be: of thousands of options, they take most of the time.
+        """
         ...
 
     def scaled(self, factor: float) -> Data:
@@ -95,9 +98,7 @@ class Samples:
         if len(set(self.n)) > 1:
             raise DataError("paired samples must have the same number of observations for every option")
         xp = namespace(*self.values)
-        centred = xp.stack([values - _mean(xp, values) for values in self.values], axis=-2)
-        n = centred.shape[-1]
-        return xp.matmul(centred, xp.matrix_transpose(centred)) / (n * (n - 1))
+        return _covariances_of_means(xp, xp.stack(list(self.values), axis=-2))
 
     def split(self, parts: int, rng: Rng) -> Array:
         xp = namespace(*self.values)
@@ -119,18 +120,22 @@ class Samples:
         edges = np.cumsum([0, *part_sizes(n, parts)])
         return xp.stack([_mean(xp, shuffled[..., a:b])[..., 0] for a, b in pairwise(edges)])
 
-    def resample(self, size: int, rng: np.random.Generator, parts: Sequence[int] = ()) -> Summaries:
+    def resample(
+        self, size: int, rng: np.random.Generator, parts: Sequence[int] = (), *, pairs: bool = True
+    ) -> Summaries:
         if self.paired:
-            return self._resample_rows(size, rng, parts)
-        options = [_resample_option(values, size, rng, parts) for values in self.values]
-        means, variances, splits = zip(*options, strict=True)
+            return self._resample_rows(size, rng, parts, pairs)
+        groups = [_resample_options(values, size, rng, parts) for values in _alike(self.values, size)]
+        means, variances, splits = zip(*groups, strict=True)
+
+        def together(pieces: Sequence[np.ndarray]) -> np.ndarray:
+            return np.ascontiguousarray(np.concatenate(pieces, axis=-1))  # sums depend on the order in memory
+
         return Summaries(
-            np.stack(means, axis=-1),
-            np.stack(variances, axis=-1),
-            parts={p: np.stack([split[p] for split in splits], axis=-1) for p in parts},
+            together(means), together(variances), parts={p: together([split[p] for split in splits]) for p in parts}
         )
 
-    def _resample_rows(self, size: int, rng: np.random.Generator, parts: Sequence[int]) -> Summaries:
+    def _resample_rows(self, size: int, rng: np.random.Generator, parts: Sequence[int], pairs: bool) -> Summaries:
         table = np.stack(self.values, axis=-1)
         n, options = table.shape
         if n > EXACT_RESAMPLING:
@@ -144,13 +149,16 @@ class Samples:
             return Summaries(
                 gaussian(rng, n),
                 np.broadcast_to(self.variances, (size, options)),
-                covariances=np.broadcast_to(self.covariances, (size, options, options)),
+                covariances=np.broadcast_to(self.covariances, (size, options, options)) if pairs else None,
                 parts={p: np.stack([gaussian(parts_rng, s) for s in part_sizes(n, p)]) for p in parts},
             )
         rows = table[rng.integers(0, n, (size, n))]
-        copy = Samples(tuple(rows[..., i] for i in range(options)), paired=True)
+        drawn = np.ascontiguousarray(rows.swapaxes(1, 2))  # (size, options, n): sums run over neighbours in memory
         return Summaries(
-            copy.means, copy.variances, covariances=copy.covariances, parts=_part_means(rows, parts, axis=1)
+            _mean(np, drawn)[..., 0],
+            _variance_of_mean(np, drawn),
+            covariances=_covariances_of_means(np, drawn) if pairs else None,
+            parts=_part_means(rows, parts, axis=1),
         )
 
     def scaled(self, factor: float) -> Samples:
@@ -200,7 +208,7 @@ class Counts:
             left, left_trials = left - share, left_trials - size
         return np.stack(means)
 
-    def resample(self, size: int, rng: np.random.Generator, parts: Sequence[int] = ()) -> Counts:
+    def resample(self, size: int, rng: np.random.Generator, parts: Sequence[int] = (), *, pairs: bool = True) -> Counts:
         trials = np.broadcast_to(self.trials, self.successes.shape).astype(np.int64)
         return Counts(rng.binomial(trials, self.means, (size, *self.successes.shape)), trials)
 
@@ -234,7 +242,9 @@ class Summaries:
             raise DataError("the observations are needed to split them, and only summaries were given")
         return self.parts[parts]
 
-    def resample(self, size: int, rng: np.random.Generator, parts: Sequence[int] = ()) -> Summaries:
+    def resample(
+        self, size: int, rng: np.random.Generator, parts: Sequence[int] = (), *, pairs: bool = True
+    ) -> Summaries:
         """Gaussian means; with known n, the variances vary as those of Gaussian samples do."""
         shape = (size, *self.means.shape)
         means = self.means + np.sqrt(self.variances) * rng.standard_normal(shape)
@@ -258,6 +268,20 @@ class Summaries:
         )
 
 
+def repeated(names: Iterable[str]) -> str | None:
+    """The first name that was there before, or None.
+
+    >>> repeated("abcb")
+    'b'
+    """
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None
+
+
 def unit_for(*arrays: np.ndarray) -> float:
     """A power of two near the largest value if that value's square would leave the floating point range, else 1."""
     largest = max(float(np.max(np.abs(array))) for array in arrays)
@@ -279,14 +303,28 @@ def part_sizes(n: int, parts: int) -> list[int]:
     return [n // parts + (k < n % parts) for k in range(parts)]
 
 
-def _resample_option(
-    values: np.ndarray, size: int, rng: np.random.Generator, parts: Sequence[int]
+_HELD = 1_000_000  # numbers drawn for a group of options at once
+
+
+def _alike(samples: Sequence[np.ndarray], size: int) -> Iterator[np.ndarray]:
+    """The options in their order, those of one length that follow each other together, shape ``(options, n)``."""
+    for n, group in groupby(samples, key=len):
+        options, step = list(group), max(1, _HELD // (size * n)) if n <= EXACT_RESAMPLING else 1
+        for k in range(0, len(options), step):
+            yield np.stack(options[k : k + step])
+
+
+def _resample_options(
+    options: np.ndarray, size: int, rng: np.random.Generator, parts: Sequence[int]
 ) -> tuple[np.ndarray, np.ndarray, dict[int, np.ndarray]]:
-    """Bootstrap means, variances of the means and part means of one option, each of ``size`` copies."""
-    n = len(values)
+    """Bootstrap means, variances of the means and part means, each of ``size`` copies of every option on the last axis."""
+    count, n = options.shape
     if n <= EXACT_RESAMPLING:
-        drawn = values[rng.integers(0, n, (size, n))]
-        return drawn.mean(axis=-1), _variance_of_mean(np, drawn), _part_means(drawn, parts, axis=1)
+        chosen = rng.integers(0, n, (count, size, n))
+        drawn = np.take_along_axis(options[:, None], chosen, axis=-1)
+        splits = {p: np.moveaxis(means, 1, -1) for p, means in _part_means(drawn, parts, axis=-1).items()}
+        return drawn.mean(axis=-1).T, _variance_of_mean(np, drawn).T, splits
+    (values,) = options
     # The mean and the variance of a resample are jointly normal up to terms of order 1/n. Their correlation comes from
     # the skewness of the sample, the spread of the variance from its kurtosis.
     centre, spread = values.mean(), values.std()
@@ -298,10 +336,12 @@ def _resample_option(
     variances = spread**2 * np.maximum(1 + wobble, 0) / n
     (parts_rng,) = rng.spawn(1)  # asking for parts must not change the means
     means = {
-        p: np.stack([centre + spread / np.sqrt(s) * parts_rng.standard_normal(size) for s in part_sizes(n, p)])
+        p: np.stack([centre + spread / np.sqrt(s) * parts_rng.standard_normal(size) for s in part_sizes(n, p)])[
+            ..., None
+        ]
         for p in parts
     }
-    return centre + spread / np.sqrt(n) * first, variances, means
+    return (centre + spread / np.sqrt(n) * first)[:, None], variances[:, None], means
 
 
 def _hypergeometric(rng: np.random.Generator, good: np.ndarray, bad: np.ndarray, size: np.ndarray) -> np.ndarray:
@@ -332,6 +372,13 @@ def _variance_of_mean(xp: Array, values: Array) -> Array:
     n = values.shape[-1]
     deviations = values - _mean(xp, values)
     return xp.sum(deviations * deviations, axis=-1) / (n * (n - 1))
+
+
+def _covariances_of_means(xp: Array, values: Array) -> Array:
+    """From ``(..., options, n)``."""
+    n = values.shape[-1]
+    centred = values - _mean(xp, values)
+    return xp.matmul(centred, xp.matrix_transpose(centred)) / (n * (n - 1))
 
 
 def matrix_root(covariance: np.ndarray) -> np.ndarray:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .arrays import Array, as_floats, namespace
-from .estimators import kernel_estimate
-from .kernels import Gaussian, Kernel
+from .estimators import unchecked_estimate
+from .kernels import Gaussian, Kernel, as_kernel
+from .settings import check_truth
 
 
 def ensemble_target(
@@ -31,7 +32,8 @@ def ensemble_target(
     ----------
     q_target_heads
         Values of the next states by the target network's heads, shape ``(..., heads, actions)``, two heads at least. NumPy,
-        JAX (under ``jit``, ``vmap``) or PyTorch; a kernel's parameters may have the shape ``(heads, 1)``, one for each head.
+        JAX (under ``jit``, ``vmap``) or PyTorch; a kernel's parameters may have the shape ``(heads, 1)``, one for each head. They
+        must be finite: a head with a nan has the value nan, and the others, whose spread it makes unknown, their largest one.
     kernel
         One of :mod:`maxmean.mev`'s kernels, or a function of T.
     covariance
@@ -53,6 +55,7 @@ def ensemble_target(
     >>> ensemble_target([[0.0, 4.0], [2.0, 2.0]], Indicator(0.5))
     array([4., 2.])
     """
+    check_truth("covariance", covariance)
     xp = namespace(q_target_heads)
     (heads,) = as_floats(xp, q_target_heads)
     if heads.ndim < 2 or heads.shape[-2] < 2:
@@ -60,10 +63,11 @@ def ensemble_target(
     if xp.finfo(heads.dtype).bits < 32:  # halves: their squares overflow at 256, and bfloat16 has too few digits for T
         full = ensemble_target(xp.astype(heads, xp.float32), kernel, covariance=covariance)
         return xp.astype(full, heads.dtype)
+    # Unchecked: a variance across finite heads is one, and a check would change what compilers make of a whole training.
     if not covariance:
-        return kernel_estimate(heads, xp.var(heads, axis=-2, correction=1, keepdims=True), kernel)
+        return unchecked_estimate(heads, xp.var(heads, axis=-2, correction=1, keepdims=True), as_kernel(kernel))
     actions = xp.matrix_transpose(heads)
     apart = actions - xp.mean(actions, axis=-1, keepdims=True)
     covariances = (xp.matmul(apart, xp.matrix_transpose(apart)) / (heads.shape[-2] - 1))[..., None, :, :]
     variances = xp.linalg.diagonal(covariances)
-    return kernel_estimate(heads, variances, kernel, covariances=covariances)
+    return unchecked_estimate(heads, variances, as_kernel(kernel), covariances)

@@ -14,7 +14,10 @@ from .data import Counts, Data, DataError, Samples, Summaries, unit_for
 from .inference import RESAMPLES, Bootstrap, bootstrap, probability_best
 from .inputs import as_options, check_variances, refuse_unusable
 from .kernels import Gaussian, Kernel, as_kernel
+from .limits import MOST_PAIRED, MOST_RESAMPLES, TOO_MANY_PAIRED
 from .methods import METHODS, NEEDS_PAIRS, PAIRED, SPLITTING, Settings, check_method, evaluate, parse_kernel
+from .probabilities import MOST_INTEGRATED
+from .settings import check_number, check_truth, check_whole
 from .statistic import t_statistic
 from .winner import WinnerMean, infer_winner
 
@@ -46,14 +49,12 @@ class Problem:
     @classmethod
     def of(cls, options: Options, settings: Settings, *, lower_is_better: bool, seed: int, resamples: int) -> Problem:
         refuse_unusable(options)
-        for what, value in (("seed", seed), ("resamples", resamples)):
-            if not isinstance(value, (int, np.integer)):
-                raise DataError(f"{what} must be a whole number, not {value!r}")
-        if seed < 0:
-            raise DataError(f"seed must not be negative, not {seed}")
-        if resamples < 2:
-            raise DataError(f"the bootstrap needs at least 2 resamples, not {resamples}")
+        check_truth("lower_is_better", lower_is_better)
+        check_whole("seed", seed, 0)
+        check_whole("resamples", resamples, 2, MOST_RESAMPLES)
         data, origin, unit = options.data, 0.0, 1.0
+        if isinstance(data, Samples) and data.paired and len(options.names) > MOST_PAIRED:
+            raise DataError(TOO_MANY_PAIRED)
         if isinstance(data, Counts):
             if lower_is_better:  # few successes are many failures
                 data, origin = Counts(data.trials - data.successes, data.trials), 1.0
@@ -103,6 +104,12 @@ class Problem:
         """Why a method cannot be used here, or None."""
         if method in PAIRED and self.paired_data is None:
             return NEEDS_PAIRS
+        if method in PAIRED and len(self.names) > MOST_PAIRED:
+            return f"compares up to {MOST_PAIRED:,} options as pairs"
+        if method == "we" and self.settings.draws is None and len(self.names) > MOST_INTEGRATED:
+            return (
+                f"integrates over up to {MOST_INTEGRATED} options; with more, say how many draws to take (--draws 100)"
+            )
         if method not in SPLITTING:
             return None
         if isinstance(self.data, Summaries):
@@ -138,8 +145,7 @@ class Problem:
         return {method: self._bootstraps[method] for method in methods}
 
     def winner(self, level: float = 0.95, beta: float | None = None) -> NamedWinner:
-        if not 0 < level < 1:
-            raise DataError(f"level must lie between 0 and 1, not {level}")
+        check_level(level)
         spread = self.data.variances if self.data.covariances is None else self.data.covariances
         found = infer_winner(self.data.means, spread, level=level, beta=beta)
         conditional, hybrid = (
@@ -210,8 +216,7 @@ class Estimate:
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Basic bootstrap interval for the maximum mean; see :meth:`maxmean.mev.inference.Bootstrap.interval`."""
-        if not 0 < level < 1:
-            raise DataError(f"level must lie between 0 and 1, not {level}")
+        check_level(level)
         return self.problem.interval(*self._bootstrap.interval(level))
 
     def probability_best(self) -> pd.Series:
@@ -325,6 +330,12 @@ def estimate(
     options = as_options(data, columns | {"n": n}, names, paired)
     problem = Problem.of(options, settings, lower_is_better=lower_is_better, seed=seed, resamples=resamples)
     return estimate_problem(problem, method)
+
+
+def check_level(level: float) -> None:
+    check_number("level", level)
+    if not 0 < level < 1:
+        raise DataError(f"level must lie between 0 and 1, not {level}")
 
 
 def estimate_problem(problem: Problem, method: str) -> Estimate:

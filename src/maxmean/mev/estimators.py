@@ -12,10 +12,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .arrays import Array, Rng, as_floats, constant, namespace, uniform
+from .arrays import Array, Rng, as_floats, beside, constant, namespace, quiet, uniform
 from .kernels import Gaussian, Indicator, Kernel, as_kernel
 from .probabilities import best_probabilities
-from .statistic import t_statistic
+from .statistic import has_meaning, raw_statistic
 
 
 def maximum_estimate(means: Array) -> Array:
@@ -49,7 +49,8 @@ def double_estimate(selection_means: Array, evaluation_means: Array, rng: Rng = 
 
     .. math:: \hat\mu = \hat\mu_{a}(S^B), \qquad a = \arg\max_i \hat\mu_i(S^A)
 
-    Ties in the choice are broken at random with ``rng``, never by position.
+    Ties in the choice are broken at random with ``rng``, never by position. Where a mean to choose by is nan, so is the result;
+    a mean that was not chosen does not matter.
 
     >>> float(double_estimate([1.0, 3.0], [2.0, 2.5]))
     2.5
@@ -57,7 +58,8 @@ def double_estimate(selection_means: Array, evaluation_means: Array, rng: Rng = 
     xp = namespace(selection_means, evaluation_means)
     selection_means, evaluation_means = as_floats(xp, selection_means, evaluation_means)
     chosen = random_argmax(selection_means, rng)
-    return xp.sum(xp.where(chosen, evaluation_means, xp.zeros_like(evaluation_means)), axis=-1)
+    value = xp.sum(xp.where(chosen, evaluation_means, xp.zeros_like(evaluation_means)), axis=-1)
+    return xp.where(xp.any(xp.isnan(selection_means), axis=-1), xp.nan, value)
 
 
 def cross_validation_estimate(means_a: Array, means_b: Array, rng: Rng = 0) -> Array:
@@ -94,7 +96,8 @@ def weighted_estimate(means: Array, variances: Array, *, draws: int | None = Non
     .. math:: \hat\mu = \sum_i w_i \hat\mu_i, \qquad w_i = \int f_i(x) \prod_{j \ne i} F_j(x)\,dx
 
     under independent Gaussians around the sample means. The integral is exact (quadrature, absolute error below 1e-10 in
-    float64) unless ``draws`` asks for Monte Carlo; the paper uses 100 draws.
+    float64) unless ``draws`` asks for Monte Carlo; the paper uses 100 draws. The result is nan where a mean or a variance is not
+    finite, or a variance negative.
 
     >>> round(float(weighted_estimate([0.0, 1.0], [0.5, 0.5])), 12) == round(0.8413447460685429, 12)
     True
@@ -107,7 +110,8 @@ def t_estimate(means: Array, variances: Array, alpha: Array = 0.1, *, covariance
 
     .. math:: \hat\mu = \sum_i 1\{T_i \ge z_\alpha\} \hat\mu_i \Big/ \sum_i 1\{T_i \ge z_\alpha\}
 
-    alpha = 0.5 gives the maximum, bit for bit. With ``covariances`` this is TE*.
+    alpha = 0.5 gives the maximum, bit for bit. With ``covariances`` this is TE*. It is nan where a mean, a variance or a
+    covariance is, or a variance is negative.
 
     >>> float(t_estimate([0.0, 1.0, 9.0], [1.0, 1.0, 1.0], alpha=0.1))
     9.0
@@ -130,7 +134,8 @@ def kernel_estimate(
 
     ``variances`` are those *of the means* (s²/n). The last axis runs over the options; leading axes broadcast. With
     ``covariances`` (of the means, shape ``(..., M, M)``, from paired samples) this is KE*. The result never leaves
-    [smallest mean, largest mean].
+    [smallest mean, largest mean]. It is nan where a mean, a variance or a covariance is, or a variance is
+    negative.
 
     >>> round(float(kernel_estimate([0.0, 1.0], [1.0, 1.0])), 6)
     0.675904
@@ -148,7 +153,14 @@ def kernel_estimate(
 
 
 def _kernel_estimate(means: Array, variances: Array, kernel: Kernel, covariances: Array | None = None) -> Array:
-    return weighted_mean(means, kernel(t_statistic(means, variances, covariances=covariances)))
+    estimate = unchecked_estimate(means, variances, kernel, covariances)
+    xp = namespace(estimate)
+    return xp.where(beside(has_meaning(means, variances, covariances), estimate) > 0, estimate, xp.nan)
+
+
+def unchecked_estimate(means: Array, variances: Array, kernel: Kernel, covariances: Array | None = None) -> Array:
+    """The K-estimate of means and variances that are known to be numbers, and the variances not to be negative."""
+    return weighted_mean(means, kernel(raw_statistic(means, variances, covariances)))
 
 
 _PIECE = 100_000  # means in a piece
@@ -169,7 +181,8 @@ def weighted_mean(means: Array, weights: Array) -> Array:
     xp = namespace(means, weights)
     means, weights = as_floats(xp, means, weights)
     best = xp.max(means, axis=-1, keepdims=True)
-    shortfall = xp.vecdot(weights, means - best) / xp.sum(weights, axis=-1)
+    with quiet(xp):
+        shortfall = xp.vecdot(weights, means - best) / xp.sum(weights, axis=-1)
     smallest, mean = xp.min(means, axis=-1), best[..., 0] + shortfall
     return xp.where(mean < smallest, smallest, mean)
 
@@ -182,8 +195,11 @@ def kernel_weights(
     >>> kernel_weights([8.0, 1.0, 9.0], [1.0, 1.0, 1.0], Indicator(0.1))
     array([0.5, 0. , 0.5])
     """
-    weights = as_kernel(kernel)(t_statistic(means, variances, covariances=covariances))
-    return weights / namespace(weights).sum(weights, axis=-1, keepdims=True)
+    weights = as_kernel(kernel)(raw_statistic(means, variances, covariances))
+    xp = namespace(weights)
+    sound = beside(has_meaning(means, variances, covariances), weights)[..., None] > 0
+    with quiet(xp):
+        return xp.where(sound, weights / xp.sum(weights, axis=-1, keepdims=True), xp.nan)
 
 
 def random_argmax(values: Array, rng: Rng) -> Array:

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import codecs
-import csv
 import io
-import re
+import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
 import pyarrow as pa
-import pyarrow.csv
-import pyarrow.parquet
 
+from .csv_blocks import stream_csv
 from .data import DataError
+from .parquet_pages import MAGIC, stream_parquet
 
 FIGURES = ("png", "pdf", "svg")
-_PARQUET_MAGIC = b"PAR1"
-_BLOCK = 4 << 20  # bytes of CSV parsed at once
+_LONGEST_PIPE = 256 << 20  # bytes of a Parquet file that is piped: it can only be read once all of it is there
 
 
 def stream_table(source: str, progress: Callable[[float], object] = lambda done: None) -> Iterator[pa.RecordBatch]:
@@ -38,8 +35,8 @@ def stream_table(source: str, progress: Callable[[float], object] = lambda done:
         handle = path.open("rb")
     except FileNotFoundError:
         raise DataError(f"there is no file {source!r}") from None
-    except OSError as error:
-        raise DataError(f"cannot read {source!r}: {error.strerror}") from None
+    except (OSError, ValueError) as error:  # ValueError: a path with a null byte
+        raise DataError(f"cannot read {source!r}: {getattr(error, 'strerror', error)}") from None
     with handle:
         if path.is_file():
             yield from _stream(handle, repr(source), size, progress)
@@ -56,84 +53,31 @@ def _stream(
     handle: io.BufferedReader, name: str, size: int | None, progress: Callable[[float], object]
 ) -> Iterator[pa.RecordBatch]:
     try:
-        start = handle.peek(len(_PARQUET_MAGIC))[: len(_PARQUET_MAGIC)]
+        start = handle.peek(len(MAGIC))[: len(MAGIC)]
         if not start:
             raise DataError(f"{name} is empty")
-        if start == _PARQUET_MAGIC:
-            source = handle if size is not None else io.BytesIO(handle.read())
-            yield from pyarrow.parquet.ParquetFile(source).iter_batches()
+        if start == MAGIC:
+            yield from _parquet(handle, name, size)
             return
-        for batch in _csv(handle, name):
+        for batch in stream_csv(handle, name):
             yield batch
             if size:
                 progress(min(handle.tell() / size, 1.0))
     except UnicodeDecodeError:
         raise DataError(f"{name} is not UTF-8 text: a table is a CSV file in UTF-8, or Parquet") from None
     except (pa.ArrowException, OSError) as error:
-        said = str(error).partition("\n")[0]
-        foreign = re.search(r"Row #(\d+): .*invalid UTF8", said)
-        if foreign is not None:
-            raise DataError(f"row {foreign[1]}: {name} is not UTF-8 text there") from None
-        raise DataError(f"cannot read {name} as a table: {said}") from None
+        raise DataError(f"cannot read {name} as a table: {str(error).partition(chr(10))[0]}") from None
 
 
-def _csv(handle: io.BufferedReader, name: str) -> Iterator[pa.RecordBatch]:
-    """The header is read here, so that every column can be asked for as text: guessed types vary between blocks.
-
-    One thread: only then does the parser know the number of a row that it refuses.
-    """
-    names, delimiter = _header(handle, name)
-    if not handle.peek(1):
-        yield pa.RecordBatch.from_arrays([pa.array([], pa.string()) for _ in names], names=names)
-        return
-
-    def refuse(row: pyarrow.csv.InvalidRow) -> str:
-        ragged.append(row)
-        return "error"
-
-    ragged: list[pyarrow.csv.InvalidRow] = []
-    try:
-        yield from pyarrow.csv.open_csv(
-            handle,
-            pyarrow.csv.ReadOptions(block_size=_BLOCK, column_names=names, use_threads=False),
-            pyarrow.csv.ParseOptions(newlines_in_values=True, delimiter=delimiter, invalid_row_handler=refuse),
-            pyarrow.csv.ConvertOptions(
-                column_types={name: pa.string() for name in names},
-                strings_can_be_null=False,
-                quoted_strings_can_be_null=False,
-            ),
-        )
-    except pa.ArrowInvalid:
-        if not ragged:
-            raise
-        row = ragged[0]
+def _parquet(handle: io.BufferedReader, name: str, size: int | None) -> Iterator[pa.RecordBatch]:
+    if size is not None:
+        return stream_parquet(os.fsencode(handle.name), name)
+    content = handle.read(_LONGEST_PIPE + 1)
+    if len(content) > _LONGEST_PIPE:
         raise DataError(
-            f"row {row.number} has {row.actual_columns} columns, the header {row.expected_columns}"
-        ) from None
-
-
-def _header(handle: io.BufferedReader, name: str) -> tuple[list[str], str]:
-    """The names of the columns, and what separates them."""
-    header = handle.readline()
-    while header and not header.removeprefix(codecs.BOM_UTF8).strip():
-        header = handle.readline()
-    if not header:
-        raise DataError(f"{name} is empty")
-    lines, quotes, size = [header], header.count(b'"'), 0
-    while quotes % 2:  # a quoted name may hold line breaks
-        lines.append(handle.readline())
-        quotes, size = quotes + lines[-1].count(b'"'), size + len(lines[-1])
-        if not lines[-1] or size > _BLOCK:
-            raise DataError(f"a quotation mark in the first line of {name} is never closed")
-    text = b"".join(lines).decode("utf-8-sig")
-    bare = re.sub(r'"[^"]*"', "", text)
-    if "\r" in bare.rstrip("\r\n"):
-        raise DataError(f"the lines of {name} end in carriage returns alone; save it with line feeds")
-    delimiter = max(",;\t", key=bare.count)
-    try:
-        return next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)), delimiter
-    except csv.Error as error:
-        raise DataError(f"cannot read the first line of {name}: {error}") from None
+            f"{name} is a Parquet file of more than {_LONGEST_PIPE >> 20} MB: give its path instead of a pipe"
+        )
+    return stream_parquet(content, name, content=True)
 
 
 def check_figure(path: str) -> str:

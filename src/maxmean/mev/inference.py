@@ -11,11 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from .data import EXACT_RESAMPLING, Data, Samples, matrix_root
-from .methods import DEFAULTS, METHODS, Settings, evaluate, needs_parts
-from .probabilities import best_probabilities
+from .methods import DEFAULTS, METHODS, PAIRED, Settings, evaluate, needs_parts
+from .probabilities import best_probabilities, integrable
 
 RESAMPLES = 2_000
 _CHUNK = 4_000_000  # numbers held at once
+_DRAWN = 1_000_000_000  # numbers drawn for P(best) in all, half a minute's
+_FEW_PARTS = 16
 
 
 @dataclass(frozen=True)
@@ -70,13 +72,13 @@ def bootstrap(
     >>> bootstrap(data, ["me"])["me"].bias > 0
     True
     """
-    parts = needs_parts(methods, settings)
+    parts, pairs = needs_parts(methods, settings), not set(PAIRED).isdisjoint(methods)
     truth = data.means.max()
     estimates: dict[str, list[np.ndarray]] = {method: [] for method in methods}
-    done, step = 0, max(1, _CHUNK // _cost(data, settings))
+    done, step = 0, max(1, _CHUNK // _cost(data, settings, parts))
     while done < resamples:
         size = min(step, resamples - done)
-        copies = data.resample(size, np.random.default_rng([seed, done]), parts)
+        copies = data.resample(size, np.random.default_rng([seed, done]), parts, pairs=pairs)
         for method in methods:
             rng = np.random.default_rng([seed, done, 1 + list(METHODS).index(method)])
             estimates[method].append(evaluate(method, copies, settings, rng=rng).value)
@@ -89,29 +91,32 @@ def bootstrap(
 def probability_best(data: Data, *, draws: int = 200_000, seed: int = 0) -> np.ndarray:
     """P(an option's mean is the largest), as a Gaussian posterior with a flat prior sees it; ties share.
 
-    Independent options are integrated exactly. Paired ones are drawn with their covariance: the standard error is at
-    most ``0.5 / sqrt(draws)``.
+    Independent options are integrated exactly, unless they are hundreds that spread very differently. Those are drawn (thousands
+    of them less often), and so are paired ones, with their covariance: the standard error is at most ``0.5 / sqrt(draws)``.
 
     >>> probability_best(Samples.of([[1.0, 3.0], [1.0, 3.0]]))
     array([0.5, 0.5])
     """
-    if data.covariances is None:
+    if data.covariances is None and integrable(data.variances):
         return best_probabilities(data.means, data.variances)
     rng = np.random.default_rng(seed)
-    root = matrix_root(data.covariances)
+    root = None if data.covariances is None else matrix_root(data.covariances)
+    if root is None:
+        draws = min(draws, _DRAWN // len(data.means))
     wins, done = np.zeros(len(data.means)), 0
     while done < draws:
         size = min(max(1, _CHUNK // len(wins)), draws - done)
-        values = data.means + rng.standard_normal((size, len(wins))) @ root
+        noise = rng.standard_normal((size, len(wins)))
+        values = data.means + (noise * np.sqrt(data.variances) if root is None else noise @ root)
         best = values == values.max(axis=-1, keepdims=True)
         wins += (best / best.sum(axis=-1, keepdims=True)).sum(axis=0)
         done += size
     return wins / draws
 
 
-def _cost(data: Data, settings: Settings) -> int:
-    """Numbers that one resample needs at once."""
-    drawn_means = (settings.draws or 4) * int(data.means.shape[-1])
+def _cost(data: Data, settings: Settings, parts: Sequence[int]) -> int:
+    """Numbers that one resample needs at once; the means of a few parts find room beside them."""
+    drawn_means = max([settings.draws or 4, *(p for p in parts if p > _FEW_PARTS)]) * int(data.means.shape[-1])
     if not isinstance(data, Samples):
         return drawn_means
     options, rows = len(data.values), max(data.n)

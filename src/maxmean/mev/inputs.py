@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .arrays import is_torch
-from .data import Counts, DataError, Samples, Summaries
+from .data import Counts, DataError, Samples, Summaries, repeated
+from .limits import MOST_OPTIONS, TOO_MANY
+from .settings import check_truth
 
 if TYPE_CHECKING:
     from .layouts import Columns, Options
@@ -32,6 +35,7 @@ def as_options(data: Any, columns: Mapping[str, Any], names: Sequence[str] | Non
     else:
         options = Options(*_from_samples(data), pairable=True)
     if paired is not None:
+        check_truth("paired", paired)
         options = replace(options, data=_paired(options.data, paired), pairable=paired)
     if names is None:
         return options
@@ -49,8 +53,9 @@ def refuse_unusable(options: Options) -> None:
         raise DataError("there are no options")
     if len(names) < 2:
         raise DataError(f"there is only one option ({names[0]!r}); estimating the best needs at least two")
-    twice = next((name for name in names if names.count(name) > 1), None) if len(set(names)) < len(names) else None
-    if twice is not None:
+    if len(names) > MOST_OPTIONS:
+        raise DataError(TOO_MANY)
+    if (twice := repeated(names)) is not None:
         raise DataError(f"option {twice!r} appears twice")
     if isinstance(data, Samples):
         for name, values in zip(names, data.values, strict=True):
@@ -97,7 +102,7 @@ def _from_frame(frame: Any, given: dict[str, Any]) -> Options:
         table = pa.Table.from_arrays(columns, names=[str(name) for name in frame.columns])
     else:
         table = pa.table(frame)
-    return read_options(table.to_batches(), _column_names(given, Columns))
+    return read_options(table.to_batches(), _column_names(given, Columns), most=math.inf)  # it is in memory already
 
 
 def _arrow(column: Any) -> Any:

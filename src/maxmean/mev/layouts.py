@@ -6,16 +6,28 @@ Tables arrive as a stream of Arrow record batches, from a file of any size or fr
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import chain
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from .data import Counts, DataError, Samples, Summaries, unit_for
+from .columns import (
+    COMMA,
+    blank_to_null,
+    coded,
+    counted,
+    decoded,
+    is_number,
+    is_text,
+    looks_numeric,
+    numbers,
+    refuse_nested,
+)
+from .columns import whole_numbers as whole
+from .data import Counts, DataError, Samples, Summaries, repeated, unit_for
+from .limits import MOST_OPTIONS, MOST_VALUES, TOO_LARGE, TOO_MANY
 
 LAYOUTS = ("long", "wide", "counts", "summaries")
 
@@ -31,10 +43,6 @@ _ALIASES: dict[str, tuple[str, ...]] = {
 }
 """Column names that give a role away, in lower case."""
 
-_TRUTH = {"true": 1.0, "false": 0.0}
-_COMMA = re.compile(r"[+-]?\d+,\d+")
-"""A number with the decimal comma of half of Europe."""
-
 _ROLES: dict[str, tuple[str, ...]] = {
     "long": ("by", "value"),
     "wide": ("by",),
@@ -42,8 +50,6 @@ _ROLES: dict[str, tuple[str, ...]] = {
     "summaries": ("by", "mean", "se", "sd", "n"),
 }
 """The roles that columns play in each layout; in a wide table ``by`` numbers the rows, and is left out."""
-
-_MOST = 2**53  # beyond this, floating point no longer counts every whole number
 
 
 @dataclass(frozen=True)
@@ -103,16 +109,27 @@ class Options:
         return replace(self, data=data, pairable=False)
 
 
-def read_options(batches: Iterable[pa.RecordBatch], columns: Columns) -> Options:
-    """Recognise the layout from the first batch, then collect the data of all of them."""
-    stream = map(_decoded, batches)
+def read_options(batches: Iterable[pa.RecordBatch], columns: Columns, *, most: float = MOST_VALUES) -> Options:
+    """Recognise the layout from the first batch, then collect the data of all of them, up to ``most`` values."""
+    stream = map(decoded, batches)
     first = next((batch for batch in stream if batch.num_rows), None)
     if first is None:
         raise DataError("the table has no rows")
     layout = recognise(first, columns)
-    rows = chain([first], stream)
+    for name in (*layout.roles.values(), *layout.options):
+        refuse_nested(first.schema.field(name))
+    rows = _bounded(chain([first], stream), layout, most)
     names, data = _COLLECT[layout.kind](layout, rows)
     return Options(tuple(names), data, str(layout), pairable=isinstance(data, Samples) and data.paired)
+
+
+def _bounded(batches: Iterable[pa.RecordBatch], layout: Layout, most: float) -> Iterator[pa.RecordBatch]:
+    kept, rows = len(layout.options) or len(layout.roles.keys() - {"by"}), 0
+    for batch in batches:
+        rows += batch.num_rows
+        if rows * kept > most:
+            raise DataError(TOO_LARGE)
+        yield batch
 
 
 def recognise(batch: pa.RecordBatch, columns: Columns) -> Layout:
@@ -122,13 +139,14 @@ def recognise(batch: pa.RecordBatch, columns: Columns) -> Layout:
     _check_names(batch.schema.names, said)
     # A column without a name is an index that somebody wrote along, or what follows a comma at the end of a line.
     names = [name for name in batch.schema.names if name.strip() or name in said.values()]
-    numeric = [name for name in names if _looks_numeric(batch.column(name))]
+    numeric = [name for name in names if looks_numeric(batch.column(name))]
     try:
         kind = _kind(names, numeric, said) if columns.layout is None else columns.layout
     except DataError:
         for name in names:
-            first = next((str(text).strip() for text in batch.column(name).to_pylist() if text is not None), "")
-            if _COMMA.fullmatch(first):
+            texts = batch.column(name).drop_null() if is_text(batch.schema.field(name).type) else []
+            first = texts[0].as_py().strip() if len(texts) else ""
+            if COMMA.fullmatch(first):
                 raise DataError(f"column {name!r} holds {first!r}: decimals are written with a point") from None
         raise
     if kind not in LAYOUTS:
@@ -139,7 +157,10 @@ def recognise(batch: pa.RecordBatch, columns: Columns) -> Layout:
     if odd is not None:
         raise DataError(f"{odd} (--{odd}, column {said[odd]!r}) has no place in the layout {kind!r}")
     if kind == "wide":
-        return Layout("wide", {}, tuple(name for name in names if name != columns.by))
+        options = tuple(name for name in names if name != columns.by)
+        if len(options) > MOST_OPTIONS:
+            raise DataError(TOO_MANY)
+        return Layout("wide", {}, options)
     needed = {"long": ("value",), "counts": ("successes", "trials"), "summaries": ("mean",)}[kind]
     roles = dict(said)
     if kind == "long" and "by" not in roles and (by := _guess_by(names, numeric, set(roles.values()))):
@@ -161,8 +182,7 @@ def recognise(batch: pa.RecordBatch, columns: Columns) -> Layout:
 
 
 def _check_names(names: Sequence[str], said: dict[str, str]) -> None:
-    twice = next((name for name in names if names.count(name) > 1), None) if len(set(names)) < len(names) else None
-    if twice is not None:
+    if (twice := repeated(names)) is not None:
         raise DataError(f"column {twice!r} appears twice")
     taken: dict[str, str] = {}
     for role, name in said.items():
@@ -192,7 +212,7 @@ def _kind(names: Sequence[str], numeric: Sequence[str], said: dict[str, str]) ->
         return "long"  # options may be numbered
     text = [name for name in names if name not in numeric]
     years = not text and all(name.strip("-").isdigit() for name in numeric)  # options may well be called 2023 and 2024
-    if numeric and all(_is_number(name) and any(map(str.isdigit, name)) for name in numeric) and not years:
+    if numeric and all(is_number(name) and any(map(str.isdigit, name)) for name in numeric) and not years:
         raise DataError(f"the first line holds numbers ({_listed(numeric)}) where the names of the columns belong")
     if len(text) == 1 and len(numeric) == 1:
         return "long"
@@ -235,9 +255,10 @@ def _long(layout: Layout, batches: Iterable[pa.RecordBatch]) -> tuple[list[str],
     number: dict[str, int] = {}
     codes, values = [], []
     for row, batch in _numbered(batches):
-        codes.append(_codes(batch.column(layout.roles["by"]), layout.roles["by"], row, number))
-        values.append(_numbers(batch.column(layout.roles["value"]), layout.roles["value"], row))
+        codes.append(coded(batch.column(layout.roles["by"]), layout.roles["by"], row, number))
+        values.append(numbers(batch.column(layout.roles["value"]), layout.roles["value"], row))
     code, value = np.concatenate(codes), np.concatenate(values)
+    values.clear()  # there may be millions
     order = np.argsort(code, kind="stable")
     edges = np.cumsum(np.bincount(code, minlength=len(number)))[:-1]
     return list(number), Samples(tuple(np.split(value[order], edges)))
@@ -249,7 +270,7 @@ def _wide(layout: Layout, batches: Iterable[pa.RecordBatch]) -> tuple[list[str],
     ended: dict[str, int] = {}
     for row, batch in _numbered(batches):
         for name in layout.options:
-            column = _blank_to_null(batch.column(name))
+            column = blank_to_null(batch.column(name))
             filled = len(column) - column.null_count
             if filled and name in ended:
                 raise DataError(f"row {ended[name]}: column {name!r} is empty there but goes on later")
@@ -258,7 +279,7 @@ def _wide(layout: Layout, batches: Iterable[pa.RecordBatch]) -> tuple[list[str],
                 if hole < filled:
                     raise DataError(f"row {row + hole}: column {name!r} is empty there but goes on later")
                 ended.setdefault(name, row + hole)
-            pieces[name].append(_numbers(column.slice(0, filled), name, row))
+            pieces[name].append(numbers(column.slice(0, filled), name, row))
     values = tuple(np.concatenate(pieces[name]) for name in layout.options)
     return list(layout.options), Samples(values, paired=len({len(v) for v in values}) == 1)
 
@@ -269,8 +290,8 @@ def _counts(layout: Layout, batches: Iterable[pa.RecordBatch]) -> tuple[list[str
     codes, successes, trials = [], [], []
     for row, batch in _numbered(batches):
         codes.append(_option_codes(layout, batch, row, number))
-        successes.append(_whole(batch, layout.roles["successes"], row))
-        trials.append(_whole(batch, layout.roles["trials"], row))
+        successes.append(whole(batch, layout.roles["successes"], row))
+        trials.append(whole(batch, layout.roles["trials"], row))
         wrong = np.flatnonzero(successes[-1] > trials[-1])
         if wrong.size:
             k = wrong[0]
@@ -288,7 +309,7 @@ def _summaries(layout: Layout, batches: Iterable[pa.RecordBatch]) -> tuple[list[
         codes.append(_option_codes(layout, batch, row, number))
         for role, pieces in columns.items():
             name = layout.roles[role]
-            pieces.append(_whole(batch, name, row) if role == "n" else _numbers(batch.column(name), name, row))
+            pieces.append(whole(batch, name, row) if role == "n" else numbers(batch.column(name), name, row))
             negative = np.flatnonzero(pieces[-1] < 0) if role != "mean" else np.array([])
             if negative.size:
                 raise DataError(f"row {row + negative[0]}: column {name!r} is negative ({pieces[-1][negative[0]]:g})")
@@ -342,91 +363,5 @@ def _numbered(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.Recor
 
 def _option_codes(layout: Layout, batch: pa.RecordBatch, row: int, number: dict[str, int]) -> np.ndarray:
     if "by" in layout.roles:
-        return _codes(batch.column(layout.roles["by"]), layout.roles["by"], row, number)
-    names = [f"row {row + k}" for k in range(batch.num_rows)]
-    return np.array([number.setdefault(name, len(number)) for name in names])
-
-
-def _codes(column: pa.Array, name: str, row: int, number: dict[str, int]) -> np.ndarray:
-    """The options of a column as numbers, in order of first appearance over all batches."""
-    filled = _blank_to_null(column)
-    if filled.null_count:
-        hole = int(np.argmin(filled.is_valid().to_numpy(zero_copy_only=False)))
-        raise DataError(f"row {row + hole}: column {name!r} names no option")
-    encoded = column.dictionary_encode()  # its labels come in order of appearance
-    labels = [str(label) for label in encoded.dictionary.to_pylist()]
-    lookup = np.array([number.setdefault(label, len(number)) for label in labels], dtype=np.int64)
-    return lookup[encoded.indices.to_numpy(zero_copy_only=False)]
-
-
-def _whole(batch: pa.RecordBatch, name: str, row: int) -> np.ndarray:
-    values = _numbers(batch.column(name), name, row)
-    wrong = np.flatnonzero((values < 0) | (values != np.rint(values)))
-    if wrong.size:
-        raise DataError(f"row {row + wrong[0]}: column {name!r} must hold whole numbers, not {values[wrong[0]]:g}")
-    large = np.flatnonzero(values > _MOST)
-    if large.size:
-        raise DataError(f"row {row + large[0]}: column {name!r} holds {values[large[0]]:g}, too many to be counted")
-    return values
-
-
-def _numbers(column: pa.Array, name: str, row: int) -> np.ndarray:
-    """A column as finite float64 numbers; the first value that is none is named with its row."""
-    column = _blank_to_null(column)
-    if column.null_count:
-        hole = int(np.argmin(column.is_valid().to_numpy(zero_copy_only=False)))
-        raise DataError(f"row {row + hole}: column {name!r} is empty; fill it, or leave the row out")
-    try:
-        values = pc.cast(column, pa.float64()).to_numpy(zero_copy_only=False)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        values = np.array([_number(text, name, row + k) for k, text in enumerate(column.to_pylist())])
-    wrong = np.flatnonzero(~np.isfinite(values))
-    if wrong.size:
-        raise DataError(f"row {row + wrong[0]}: column {name!r} is {values[wrong[0]]}, not a finite number")
-    return values
-
-
-def _number(text: object, name: str, row: int) -> float:
-    word = str(text).strip().lower()
-    if word in _TRUTH:
-        return _TRUTH[word]
-    try:
-        return float(word.replace("_", "?"))  # Python's digit separator is nobody else's
-    except ValueError:
-        comma = "; decimals are written with a point" if _COMMA.fullmatch(word) else ""
-        raise DataError(f"row {row}: column {name!r} holds {text!r}, not a number{comma}") from None
-
-
-def _decoded(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch with dictionary-encoded columns written out."""
-    columns = [c.dictionary_decode() if pa.types.is_dictionary(c.type) else c for c in batch.columns]
-    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
-
-
-def _blank_to_null(column: pa.Array) -> pa.Array:
-    if not _is_text(column.type):
-        return column
-    trimmed = pc.utf8_trim_whitespace(column)
-    blank = pc.equal(trimmed, "")
-    return pc.if_else(blank, pa.scalar(None, trimmed.type), trimmed) if pc.any(blank).as_py() else trimmed
-
-
-def _looks_numeric(column: pa.Array) -> bool:
-    """Numbers, or text most of which reads as numbers: one stray word is a mistake to report, not a column of names."""
-    if not _is_text(column.type):
-        kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
-        return any(is_kind(column.type) for is_kind in kinds)
-    texts = [text for text in _blank_to_null(column.slice(0, 1000)).to_pylist() if text is not None]
-    return 2 * sum(_is_number(text) for text in texts) > len(texts)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return text.strip().lower() in _TRUTH
-    return True
+        return coded(batch.column(layout.roles["by"]), layout.roles["by"], row, number)
+    return counted(row, batch.num_rows, number)

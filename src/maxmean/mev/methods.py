@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
-import numpy as np
-
 from ..names import unknown
 from .arrays import Array, Rng, namespace, streams
 from .data import Data, DataError
@@ -20,6 +18,7 @@ from .estimators import (
 )
 from .kernels import KERNELS, Gaussian, Indicator, Kernel, KernelError
 from .probabilities import best_probabilities
+from .settings import check_number, check_whole
 
 METHODS: dict[str, str] = {
     "me": "largest mean, naive",
@@ -36,6 +35,7 @@ METHODS: dict[str, str] = {
 """Every method, with a description short enough for a table."""
 
 MOST_DRAWS = 1_000_000
+MOST_PARTS = 1_000
 SPLITTING = ("de", "cve", "mme")
 PAIRED = ("te*", "ke*")
 NEEDS_PAIRS = "needs paired samples: the same units, in the same order, for every option"
@@ -55,16 +55,11 @@ class Settings:
     """Parts that ``mme`` splits each option's data into."""
 
     def __post_init__(self) -> None:
-        if isinstance(self.alpha, bool) or not isinstance(self.alpha, (int, float, np.floating)):
-            raise DataError(f"alpha must be one number, not {self.alpha!r}")
+        check_number("alpha", self.alpha)
         Indicator(self.alpha)
-        for what, value in (("parts", self.parts), ("draws", self.draws or 1)):
-            if not isinstance(value, (int, np.integer)):
-                raise DataError(f"{what} must be a whole number, not {value!r}")
-        if self.parts < 1:
-            raise DataError(f"mme needs at least one part, not {self.parts}")
-        if self.draws is not None and not 1 <= self.draws <= MOST_DRAWS:
-            raise DataError(f"we takes 1 to {MOST_DRAWS:,} draws, not {self.draws}")
+        check_whole("parts", self.parts, 1, MOST_PARTS)
+        if self.draws is not None:
+            check_whole("draws", self.draws, 1, MOST_DRAWS)
 
 
 @dataclass(frozen=True)
@@ -80,7 +75,7 @@ DEFAULTS = Settings()
 
 def check_method(method: str) -> str:
     """``method``, if there is one of that name; otherwise an error that names the nearest."""
-    if method in METHODS:
+    if isinstance(method, str) and method in METHODS:
         return method
     raise DataError(unknown("unknown method", method, METHODS))
 

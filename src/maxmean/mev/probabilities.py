@@ -11,11 +11,15 @@ import numpy as np
 from .arrays import Array, Rng, as_floats, constant, namespace, normal, special
 from .statistic import check_options
 
+MOST_INTEGRATED = 500
+"""Options that may be integrated over again and again: the time grows with their square, and is a second here."""
+
 
 def best_probabilities(means: Array, variances: Array, *, draws: int | None = None, rng: Rng = 0) -> Array:
     r"""P(option is the largest) under independent Gaussians with these means and variances (of the means).
 
-    Exact quadrature, or the share of ``draws`` Monte Carlo draws that an option wins.
+    Exact quadrature, or the share of ``draws`` Monte Carlo draws that an option wins; nan where a mean or a variance among the
+    options is not finite, or a variance negative.
 
     >>> best_probabilities([0.0, 1.0], [0.5, 0.5]).round(6)
     array([0.158655, 0.841345])
@@ -24,6 +28,12 @@ def best_probabilities(means: Array, variances: Array, *, draws: int | None = No
     means, variances = as_floats(xp, means, variances)
     check_options(means, variances)
     means, variances = xp.broadcast_arrays(means, variances)
+    sound = xp.all(xp.isfinite(means) & xp.isfinite(variances) & (variances >= 0), axis=-1, keepdims=True)
+    means, variances = xp.where(sound, means, 0.0), xp.where(sound, variances, 1.0)
+    return xp.where(sound, _probabilities(xp, means, variances, draws, rng), xp.nan)
+
+
+def _probabilities(xp: Array, means: Array, variances: Array, draws: int | None, rng: Rng) -> Array:
     if draws is not None:
         if draws < 1:
             raise ValueError(f"draws must be at least 1, not {draws}")
@@ -47,7 +57,19 @@ def _compiled_probabilities() -> Callable[..., Array]:
     return jax.jit(partial(_integrated_probabilities, jax.numpy))
 
 
+def integrable(variances: np.ndarray) -> bool:
+    """Whether the integral over these options takes seconds at most: many can be integrated if they are about as wide."""
+    return bool(len(variances) <= MOST_INTEGRATED or variances.min() > _ALIKE**2 * variances.max())
+
+
 def _drawn_probabilities(xp: Array, means: Array, variances: Array, draws: int, rng: Rng) -> Array:
+    most = max(1, _DRAWN // max(math.prod(means.shape), 1))
+    if xp is np and draws > most:
+        generator, wins = np.random.default_rng(rng), np.zeros(means.shape)
+        for done in range(0, draws, most):
+            size = min(most, draws - done)
+            wins += size * _drawn_probabilities(np, means, variances, size, generator)
+        return np.asarray(wins / draws, dtype=means.dtype)
     values = means + xp.sqrt(variances) * normal(rng, (draws, *means.shape), means)
     won = xp.astype(values == xp.max(values, axis=-1, keepdims=True), means.dtype)
     return xp.mean(won / xp.sum(won, axis=-1, keepdims=True), axis=0)
@@ -60,6 +82,8 @@ _FAR = 100.0  # widest standard errors below the best where an option may be put
 _NARROWEST = 1e-15  # widest standard errors: a certain option is one as narrow as this
 _ALIKE = 0.2  # widest standard errors: options no narrower than this share equal panels
 _BLOCK = 2_000  # means integrated at once: bounds the memory of a large batch
+_DRAWN = 10_000_000  # numbers drawn at once
+_HELD = 4_000_000  # values of the integrand at once
 
 
 def _integrated_probabilities(xp: Array, means: Array, variances: Array) -> Array:
@@ -77,8 +101,24 @@ def _by_rows(means: np.ndarray, variances: np.ndarray) -> np.ndarray:
         rows = np.flatnonzero(group)
         step = max(1, _BLOCK // max(options, 1))
         for block in (rows[i : i + step] for i in range(0, len(rows), step)):
-            weights[block] = _weights(np, gaps[block], errors[block], *panels(gaps[block], errors[block]))
+            weights[block] = _in_pieces(gaps[block], errors[block], *panels(gaps[block], errors[block]))
     return weights.reshape(means.shape)
+
+
+def _in_pieces(gaps: np.ndarray, errors: np.ndarray, *panels: np.ndarray) -> np.ndarray:
+    """:func:`_weights`, with so many panels at once as fit the memory; added up in the same order, they give the same bits."""
+    step = max(1, _HELD // (len(_NODES) * gaps.size))
+    if panels[0].shape[-1] <= step:
+        return np.asarray(_weights(np, gaps, errors, *panels))
+    if len(gaps) > 1:
+        return np.concatenate(
+            [_in_pieces(*(array[k : k + 1] for array in (gaps, errors, *panels))) for k in range(len(gaps))]
+        )
+    total = np.zeros((0, *gaps.shape))
+    for k in range(0, panels[0].shape[-1], step):
+        piece = _contributions(np, gaps, errors, *(array[:, k : k + step] for array in panels))
+        total = np.concatenate([total, piece.reshape(-1, *gaps.shape)]).sum(axis=0, keepdims=True)
+    return np.asarray(total[0] / total[0].sum(axis=-1, keepdims=True))
 
 
 def _standardised(xp: Array, means: Array, variances: Array) -> tuple[Array, Array]:
@@ -103,16 +143,22 @@ def _standardised(xp: Array, means: Array, variances: Array) -> tuple[Array, Arr
 
 
 def _weights(xp: Array, gaps: Array, errors: Array, centres: Array, start: Array, half: Array) -> Array:
-    """Gauss-Legendre on the panels. The integrand is f_i/F_i times the product of all F_j."""
+    weights = xp.sum(_contributions(xp, gaps, errors, centres, start, half), axis=(-3, -2))
+    return weights / xp.sum(weights, axis=-1, keepdims=True)
+
+
+def _contributions(xp: Array, gaps: Array, errors: Array, centres: Array, start: Array, half: Array) -> Array:
+    """Gauss-Legendre on the panels, shape ``(..., panels, nodes, options)``.
+
+    The integrand is f_i/F_i times the product of all F_j.
+    """
     nodes, node_weights = (constant(values, gaps) for values in (_NODES, _NODE_WEIGHTS))
     offsets = (start[..., None] + half[..., None] * (1 + nodes))[..., None]  # (..., panels, nodes, 1)
     measure = (half[..., None] * node_weights)[..., None]
     z = ((centres[..., None] - gaps[..., None, :])[..., None, :] + offsets) / errors[..., None, None, :]
     log_cdf = special(xp).log_ndtr(z)
     log_density = -0.5 * z * z - xp.log(errors * math.sqrt(2 * math.pi))[..., None, None, :]
-    integrand = xp.exp(log_density - log_cdf + xp.sum(log_cdf, axis=-1, keepdims=True))
-    weights = xp.sum(measure * integrand, axis=(-3, -2))
-    return weights / xp.sum(weights, axis=-1, keepdims=True)
+    return measure * xp.exp(log_density - log_cdf + xp.sum(log_cdf, axis=-1, keepdims=True))
 
 
 def _uniform_panels(gaps: np.ndarray, errors: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -27,6 +27,8 @@ def t_statistic(means: Array, variances: Array, *, covariances: Array | None = N
     Where several options tie for the best, :math:`v_*` and :math:`c_{i*}` are averaged over them, so that the result does
     not depend on their order. A variance of the difference that rounding has made negative counts as zero.
 
+    T is nan for all options where one of their means, variances or covariances is nan, or a variance negative.
+
     Examples
     --------
     >>> t_statistic([1.0, 4.0], [9.0, 16.0])
@@ -35,18 +37,44 @@ def t_statistic(means: Array, variances: Array, *, covariances: Array | None = N
     array([-1.,  0.])
     """
     xp = namespace(means, variances, covariances)
+    sound = has_meaning(means, variances, covariances)[..., None]
+    return xp.where(sound, raw_statistic(means, variances, covariances), xp.nan)
+
+
+def has_meaning(means: Array, variances: Array, covariances: Array | None = None) -> Array:
+    """Whether these are numbers that T can be computed from, for each row of options: none is nan, no variance negative."""
+    xp = namespace(means, variances, covariances)
     means, variances = as_floats(xp, means, variances)
     check_options(means, variances)
-    _, variances = xp.broadcast_arrays(means, variances)
-    gap = means - xp.max(means, axis=-1, keepdims=True)
-    best = gap == 0
-    ties = xp.astype(best, gap.dtype)
-    count = xp.sum(ties, axis=-1, keepdims=True)
-    spread = variances + xp.sum(xp.where(best, variances, xp.zeros_like(variances)), axis=-1, keepdims=True) / count
+    means, variances = xp.broadcast_arrays(means, variances)
+    sound = xp.all((variances >= 0) & ~xp.isnan(means), axis=-1)
     if covariances is not None:
         (covariances,) = as_floats(xp, covariances)
         check_covariances(means, covariances)
-        spread = spread - 2 * xp.vecdot(ties[..., None, :], xp.astype(covariances, gap.dtype)) / count
+        sound = sound & ~xp.any(xp.isnan(covariances), axis=(-2, -1))
+    return sound
+
+
+def raw_statistic(means: Array, variances: Array, covariances: Array | None = None) -> Array:
+    """T where :func:`has_meaning` holds, and anything elsewhere.
+
+    What a K-estimate has no meaning for is told from the outside of it, so that what compilers make of the inside stays.
+    """
+    xp = namespace(means, variances, covariances)
+    means, variances = as_floats(xp, means, variances)
+    check_options(means, variances)
+    _, variances = xp.broadcast_arrays(means, variances)
+    with quiet(xp):
+        gap = means - xp.max(means, axis=-1, keepdims=True)
+        best = gap == 0
+        ties = xp.astype(best, gap.dtype)
+        count = xp.sum(ties, axis=-1, keepdims=True)
+        spread = variances + xp.sum(xp.where(best, variances, xp.zeros_like(variances)), axis=-1, keepdims=True) / count
+    if covariances is not None:
+        (covariances,) = as_floats(xp, covariances)
+        check_covariances(means, covariances)
+        with quiet(xp):
+            spread = spread - 2 * xp.vecdot(ties[..., None, :], xp.astype(covariances, gap.dtype)) / count
     floats = xp.finfo(gap.dtype)
     # The inner `where`s keep the derivatives of root and quotient finite where the outer one discards their values.
     root = xp.sqrt(xp.where(spread > 0, spread, 1.0))

@@ -20,6 +20,7 @@ import numpy as np
 from .arrays import Array, special
 
 _LOG2_DRAWS = 13  # of the quasi-Monte Carlo quantile
+_HELD = 1_000_000  # numbers worked on at once, of draws times options
 _SLACK = 1e-6  # asymmetry and negative eigenvalues of a correlation matrix that single precision explains
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(14)
 _NODES, _WEIGHTS = (_NODES + 1) / 2, _WEIGHTS / 2
@@ -298,12 +299,20 @@ def _correlated_quantile(matrix: bytes, options: int, beta: float) -> float:
     points = np.clip((points + np.random.default_rng(0).random(dimensions)) % 1, 1e-16, 1 - 1e-16)
     chosen = np.minimum((points[:, 0] * options).astype(int), options - 1)
     draws = ndtri(points[:, 2:]) @ (vectors[:, kept] * np.sqrt(spectrum[kept])).T
-    rows = correlation[chosen]
-    draws -= rows * draws[np.arange(len(draws)), chosen, None]  # what of xi is independent of xi_j
+    step = max(1, _HELD // options)
+    pieces = [slice(k, k + step) for k in range(0, len(draws), step)]
+    for piece in pieces:  # what of xi is independent of xi_j
+        xi, j = draws[piece], chosen[piece]
+        xi -= correlation[j] * xi[np.arange(len(xi)), j, None]
 
     def surplus(c: float) -> float:
-        exceeding = -ndtri(points[:, 1] * ndtr(-c))
-        count = np.count_nonzero(np.abs(draws + rows * exceeding[:, None]) > c, axis=1)
+        exceeding = -ndtri(points[:, 1] * ndtr(-c))[:, None]
+        count = np.concatenate(
+            [
+                np.count_nonzero(np.abs(draws[piece] + correlation[chosen[piece]] * exceeding[piece]) > c, axis=1)
+                for piece in pieces
+            ]
+        )
         return 2 * options * float(ndtr(-c)) * float(np.mean(1 / np.maximum(count, 1))) - beta
 
     # 1/M <= 1/S <= 1 puts the root between the quantile of a single option and Bonferroni's.

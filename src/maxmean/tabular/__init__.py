@@ -8,8 +8,9 @@ if find_spec("numba") is None:
     raise ModuleNotFoundError(missing("maxmean.tabular", "numba", "tabular"), name="numba")
 
 from .algorithms import KEQ, TEQ, Algorithm, DoubleQ, MaxMinQ, Q, SelfCorrectingQ, VarianceTracker, WeightedQ
+from .checks import MDPError
 from .learn import Learned, learn
-from .mdp import MDP, MDPError
+from .mdp import MDP
 from .problems import cliff_walking, from_gymnasium, maximization_bias, noisy_grid, random_mdp
 from .schedules import CLIFF_LEARNING_RATE, INVERSE_ROOT, Schedule, constant, polynomial
 from .solve import Solution, evaluate, solve

@@ -7,10 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-import numpy as np
-
 from ..mev import Gaussian, Indicator, Kernel
 from ..mev.kernels import as_kernel
+from .checks import MDPError, check_number, check_whole
+
+MOST_DRAWS = 1_000_000
+MOST_TABLES = 10_000
 
 
 @dataclass(frozen=True)
@@ -60,8 +62,7 @@ class WeightedQ(Algorithm):
     name: ClassVar[str] = "wq"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.draws, (int, np.integer)) or self.draws < 1:
-            raise ValueError(f"draws must be a whole number of at least 1, not {self.draws}")
+        check_whole("draws", self.draws, 1, MOST_DRAWS)
 
 
 @dataclass(frozen=True)
@@ -78,10 +79,11 @@ class SelfCorrectingQ(Algorithm):
     name: ClassVar[str] = "scq"
 
     def __post_init__(self) -> None:
+        check_number("beta", self.beta)
         if not 0 <= self.beta < math.inf:
-            raise ValueError(f"beta must be finite and not negative, not {self.beta}")
+            raise MDPError(f"beta must be finite and not negative, not {self.beta}")
         if self.previous not in ("update", "step"):
-            raise ValueError(f"previous must be 'update' or 'step', not {self.previous!r}")
+            raise MDPError(f"previous must be 'update' or 'step', not {self.previous!r}")
 
 
 @dataclass(frozen=True)
@@ -96,8 +98,7 @@ class MaxMinQ(Algorithm):
     name: ClassVar[str] = "mmq"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.n, (int, np.integer)) or self.n < 1:
-            raise ValueError(f"n must be a whole number of at least 1, not {self.n}")
+        check_whole("n", self.n, 1, MOST_TABLES)
 
     @property
     def tables(self) -> int:
@@ -120,11 +121,13 @@ class VarianceTracker:
     """Initial omega_2 in (0, 1]."""
 
     def __post_init__(self) -> None:
+        check_number("the initial variance", self.variance)
         if not 0 < self.variance < math.inf:
-            raise ValueError(f"the initial variance must be positive and finite, not {self.variance}")
+            raise MDPError(f"the initial variance must be positive and finite, not {self.variance}")
         for what, value in (("omega", self.omega), ("omega_squared", self.omega_squared)):
+            check_number(what, value)
             if not 0 < value <= 1:
-                raise ValueError(f"{what} must lie in (0, 1], not {value}")
+                raise MDPError(f"{what} must lie in (0, 1], not {value}")
 
 
 @dataclass(frozen=True)
@@ -141,6 +144,11 @@ class KEQ(Algorithm):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kernel", as_kernel(self.kernel))
+        self._check_tracker()
+
+    def _check_tracker(self) -> None:
+        if not isinstance(self.tracker, VarianceTracker):
+            raise MDPError(f"tracker must be a VarianceTracker, such as VarianceTracker(), not {self.tracker!r}")
 
 
 @dataclass(frozen=True)
@@ -153,4 +161,6 @@ class TEQ(KEQ):
     name: ClassVar[str] = "te-q"
 
     def __post_init__(self) -> None:
+        check_number("alpha", self.alpha)
         object.__setattr__(self, "kernel", Indicator(self.alpha))
+        self._check_tracker()

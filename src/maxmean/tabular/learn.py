@@ -13,9 +13,10 @@ import numpy as np
 
 from ..mev import Gaussian
 from .algorithms import KEQ, Algorithm, DoubleQ, MaxMinQ, SelfCorrectingQ, VarianceTracker, WeightedQ
+from .checks import MDPError, check_number, check_truth, check_whole
 from .kernels import compile_kernel
 from .loop import Method, Watch, World, compiled_loop
-from .mdp import MDP
+from .mdp import MDP, check_problem
 from .random import streams
 from .schedules import Schedule, constant
 from .solve import solve
@@ -24,6 +25,10 @@ from .targets import DOUBLE, KERNEL, MAXIMUM, MAXMIN, SELF_CORRECTING, WEIGHTED
 if TYPE_CHECKING:
     import pandas as pd
 
+MOST_STEPS = 10**15
+"""Episodes, runs and steps: far beyond what ends, and within what 64 bits count."""
+MOST_KEPT = 2**33
+"""Numbers kept of all runs, 64 GB: more would be asked for by mistake."""
 _BLOCKS = 32  # runs are added up in this many blocks, whatever the number of threads
 
 
@@ -98,21 +103,34 @@ def learn(
     >>> bool(found.episodes["return"].iloc[-1] > found.episodes["return"].iloc[0])
     True
     """
+    check_problem(mdp)
+    check_algorithm(algorithm)
     for what, value in (("episodes", episodes), ("runs", runs), ("max_steps", max_steps), ("threads", threads)):
-        if value is not None and value < 1:
-            raise ValueError(f"{what} must be at least 1, not {value}")
+        if value is not None:
+            check_whole(what, value, most=MOST_STEPS)
+            if value < 1:
+                raise MDPError(f"{what} must be at least 1, not {value}")
     for what, value in (("seed", seed), ("first_run", first_run)):
+        check_whole(what, value, most=None if what == "seed" else MOST_STEPS)
         if value < 0:
-            raise ValueError(f"{what} must not be negative, not {value}")
+            raise MDPError(f"{what} must not be negative, not {value}")
+    for what, flag in (("bias", bias), ("every_run", every_run), ("final_tables", final_tables)):
+        check_truth(what, flag)
+    check_number("the initial value", initial)
     if not math.isfinite(initial):
-        raise ValueError(f"the initial value must be finite, not {initial}")
+        raise MDPError(f"the initial value must be finite, not {initial}")
     if _schedule(learning_rate).scale == 0:
-        raise ValueError("the learning rate must lie in (0, 1], not 0")
+        raise MDPError("the learning rate must lie in (0, 1], not 0")
     watch = _watch(mdp, watch_pairs, watch_states, watch_choices, bias)
     code, method = _method(algorithm, _schedule(learning_rate), _schedule(epsilon), initial, max_steps)
     edges = np.linspace(0, runs, min(runs, _BLOCKS) + 1).round().astype(np.int64)
     blocks, pairs = len(edges) - 1, mdp.n_pairs
     rows = 6 + 2 * (watch.pairs.size + watch.states.size) + 4 * watch.chosen.size
+    kept = blocks * rows * episodes + runs * (2 * episodes * every_run + pairs * final_tables + 4) + 2 * blocks * pairs
+    if kept > MOST_KEPT:
+        raise MDPError(
+            f"{runs:,} runs of {episodes:,} episodes keep {kept / 2**27:,.0f} GB: ask for fewer, or for less of each run"
+        )
     sums = np.zeros((blocks, rows, episodes))
     finals = np.zeros((blocks, 2, pairs))
     every = np.zeros((runs, 2, episodes) if every_run else (0, 2, 0))
@@ -128,6 +146,14 @@ def learn(
     with ThreadPoolExecutor(threads or os.cpu_count()) as pool:  # the compiled loop does not hold Python's lock
         list(pool.map(work, range(blocks)))
     return _summarise(mdp, watch, sums.sum(axis=0), finals.sum(axis=0), every, tables, runs, bias)
+
+
+def check_algorithm(algorithm: object) -> None:
+    """Refuse what is no algorithm; a class is nearly one."""
+    if isinstance(algorithm, type) and issubclass(algorithm, Algorithm):
+        raise MDPError(f"the algorithm must be made from its class: {algorithm.__name__}(), not {algorithm.__name__}")
+    if not isinstance(algorithm, Algorithm):
+        raise MDPError(f"the algorithm must be one of this module's, such as KEQ(), not {algorithm!r:.200}")
 
 
 def _world(mdp: MDP) -> World:
@@ -146,7 +172,10 @@ def _world(mdp: MDP) -> World:
 
 
 def _schedule(rate: Schedule | float) -> Schedule:
-    return rate if isinstance(rate, Schedule) else constant(float(rate))
+    if isinstance(rate, Schedule):
+        return rate
+    check_number("a rate", rate)
+    return constant(float(rate))
 
 
 def _method(
@@ -183,14 +212,20 @@ def _method(
 
 def _watch(mdp: MDP, pairs: Any, states: Any, choices: Any, bias: bool) -> Watch:
     def index(pair: tuple[int, int]) -> int:
-        state, action = pair
+        try:
+            state, action = pair
+        except (TypeError, ValueError):
+            raise MDPError(f"a pair to watch is (state, action), not {pair!r}") from None
+        check_whole("a state", state)
+        check_whole("an action", action)
         if not 0 <= state < mdp.n_states or not 0 <= action < mdp.actions[state]:
-            raise ValueError(f"there is no action {action} in state {state}")
+            raise MDPError(f"there is no action {action} in state {state}")
         return state * mdp.n_actions + action
 
     for state in states:
+        check_whole("a state", state)
         if not 0 <= state < mdp.n_states or mdp.terminal[state]:
-            raise ValueError(f"state {state} cannot be watched: it is terminal or does not exist")
+            raise MDPError(f"state {state} cannot be watched: it is terminal or does not exist")
     optimum = np.where(np.isfinite(q := solve(mdp).q), q, 0.0).ravel() if bias else np.zeros(0)
     return Watch(
         np.array([index(pair) for pair in pairs], dtype=np.int64),

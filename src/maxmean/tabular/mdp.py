@@ -13,12 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from .checks import MDPError, as_array, check_number
+
 _SUM_TOLERANCE = 1e-9
 _MAKE = {"offsets": np.int64, "next_states": np.int64, "actions": np.int64, "terminal": np.bool_}
-
-
-class MDPError(ValueError):
-    """A problem that makes no sense; the message is one sentence that names the state, the action or the value."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,13 +79,13 @@ class MDP:
         >>> walk.next_states, walk.rewards
         (array([0, 1]), array([-1., -1.]))
         """
-        table = np.array(transitions, dtype=np.float64)
+        table = as_array("transitions", transitions, np.float64)
         if table.ndim != 3 or table.shape[0] != table.shape[2] or not table.size:
             raise MDPError(f"transitions must have shape (S, A, S), not {table.shape}")
         states, width, _ = table.shape
         spread = {}
         for key, values in (("rewards", rewards), ("noise", 0.0 if noise is None else noise)):
-            array = np.asarray(values, dtype=np.float64)
+            array = as_array(key, values, np.float64)
             if array.shape not in ((), (states, width), table.shape):
                 raise MDPError(f"{key} must have shape ({states}, {width}) or {table.shape}, not {array.shape}")
             spread[key] = np.broadcast_to(array[..., None] if array.ndim == 2 else array, table.shape)
@@ -120,7 +118,8 @@ class MDP:
 
     def __post_init__(self) -> None:
         for key in ("offsets", "next_states", "probabilities", "rewards", "noise", "actions", "terminal", "start"):
-            object.__setattr__(self, key, np.array(getattr(self, key), dtype=_MAKE.get(key, np.float64)))
+            object.__setattr__(self, key, as_array(key, getattr(self, key), _MAKE.get(key, np.float64)))
+        check_number("the discount", self.discount)
         object.__setattr__(self, "discount", float(self.discount))
         self._check_shapes()
         self._check_outcomes()
@@ -234,8 +233,14 @@ class MDP:
         self.__dict__.pop("pairs")  # cached before the outcomes of probability zero went
 
 
+def check_problem(mdp: object) -> None:
+    """Refuse what is no MDP where one is asked for."""
+    if not isinstance(mdp, MDP):
+        raise MDPError(f"the problem must be an MDP, such as cliff_walking() makes, not {mdp!r:.200}")
+
+
 def _states(key: str, states: Any, n: int) -> np.ndarray:
-    found = np.asarray(states, dtype=np.int64)
+    found = as_array(key, states, np.int64)
     if found.size and not 0 <= found.min() <= found.max() < n:
         raise MDPError(f"{key} names a state outside 0 .. {n - 1}: {states}")
     return found

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .mdp import MDP, MDPError
+from .checks import MDPError, as_array, check_number, check_whole
+from .mdp import MDP
 
 LEFT, RIGHT = 0, 1
 """The two actions in state A of :func:`maximization_bias`."""
@@ -28,6 +29,9 @@ def maximization_bias(actions: int = 8, mean: float = -0.1, sd: float = 1.0) -> 
     >>> problem.actions, problem.state_names, problem.discount
     (array([2, 8, 0]), ('A', 'B', 'end'), 1.0)
     """
+    check_whole("actions", actions)
+    check_number("mean", mean)
+    check_number("sd", sd)
     if actions < 1:
         raise MDPError(f"state B needs at least one action, not {actions}")
     outcomes: Outcomes = [[[(1.0, 1, 0.0)], [(1.0, 2, 0.0)]], [[(1.0, 2, mean)]] * actions, []]
@@ -52,6 +56,9 @@ def cliff_walking(width: int = 10, height: int = 5, fall: float = -100.0) -> MDP
     >>> problem.n_states, problem.state_names[-2:], problem.action_names
     (42, ('S', 'G'), ('up', 'right', 'down', 'left'))
     """
+    check_whole("width", width)
+    check_whole("height", height)
+    check_number("fall", fall)
     if width < 3 or height < 2:
         raise MDPError(f"a cliff needs a grid of at least 3 x 2 cells, not {width} x {height}")
     first = (height - 1) * width
@@ -92,6 +99,10 @@ def noisy_grid(
     >>> problem.n_states, int(problem.start.argmax()), problem.rewards[:2]
     (10, 6, array([-12.,  10.]))
     """
+    check_whole("width", width)
+    check_whole("height", height)
+    check_number("goal", goal)
+    rewards = as_array("rewards", rewards, np.float64).ravel().tolist()
     if width < 1 or height < 1 or width * height < 2:
         raise MDPError(f"a grid needs at least two cells, not {width} x {height}")
     if not len(rewards):
@@ -130,6 +141,11 @@ def random_mdp(
     >>> problem.n_states, problem.next_states.size, bool(problem.terminal.any())
     (5, 30, False)
     """
+    for what, value in (("states", states), ("actions", actions), ("branching", branching)):
+        check_whole(what, value)
+    for what, number in (("the discount", discount), ("reward_sd", reward_sd), ("noise", noise)):
+        check_number(what, number)
+    check_whole("seed", seed, 0)
     if not (1 <= branching <= states and actions >= 1):
         raise MDPError(f"branching must lie in 1 .. {states} and actions be at least 1, not {branching} and {actions}")
     if not 0 <= discount < 1:

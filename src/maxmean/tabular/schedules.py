@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from .checks import MDPError, check_number
+
 
 @dataclass(frozen=True)
 class Schedule:
@@ -24,11 +26,13 @@ class Schedule:
     """0 is constant; Robbins and Monro's conditions need more than 0.5 and at most 1."""
 
     def __post_init__(self) -> None:
+        for what, value in (("a rate", self.scale), ("delay", self.delay), ("power", self.power)):
+            check_number(what, value)
         if not 0 <= self.scale <= 1:
-            raise ValueError(f"a rate must lie in [0, 1], not {self.scale}")
+            raise MDPError(f"a rate must lie in [0, 1], not {self.scale}")
         for what, value in (("delay", self.delay), ("power", self.power)):
             if not 0 <= value < math.inf:
-                raise ValueError(f"{what} must be finite and not negative, not {value}")
+                raise MDPError(f"{what} must be finite and not negative, not {value}")
 
     def __call__(self, n: int) -> float:
         return self.scale * ((self.delay + 1) / (self.delay + n)) ** self.power

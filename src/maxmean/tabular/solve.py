@@ -35,7 +35,8 @@ from scipy.sparse import coo_array, csr_array, eye_array
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import splu
 
-from .mdp import MDP, MDPError, distances
+from .checks import MDPError, as_array, check_number
+from .mdp import MDP, check_problem, distances
 
 _EPS = float(np.finfo(float).eps)
 _MAX_SWEEPS = 100_000
@@ -112,8 +113,10 @@ def solve(mdp: MDP, *, tolerance: float = 1e-10) -> Solution:
     >>> float(solution.v[problem.start.argmax()]), solution.error < 1e-10
     (-11.0, True)
     """
+    check_problem(mdp)
+    check_number("tolerance", tolerance)
     if not tolerance > 0:
-        raise ValueError(f"tolerance must be positive, not {tolerance}")
+        raise MDPError(f"tolerance must be positive, not {tolerance}")
     found = _sweep(_model(mdp), tolerance) if mdp.discount < 1 else _iterate_policies(mdp)
     found.q[mdp.terminal, 0] = 0.0
     return found
@@ -131,6 +134,7 @@ def evaluate(mdp: MDP, policy: Any) -> np.ndarray:
     >>> evaluate(maximization_bias(), [0, 3, 0])
     array([-0.1, -0.1,  0. ])
     """
+    check_problem(mdp)
     chosen = _probabilities(mdp, np.asarray(policy))
     model = _model(mdp)
     states, width = model.shape
@@ -302,7 +306,7 @@ def _probabilities(mdp: MDP, policy: np.ndarray) -> np.ndarray:
         policy = policy[:, None] == np.arange(width)
     elif policy.shape != (states, width):
         raise MDPError(f"a policy is {states} whole numbers or an array ({states}, {width}), not {policy.shape}")
-    chosen = np.where(mdp.terminal[:, None], 0.0, policy.astype(np.float64))
+    chosen = np.where(mdp.terminal[:, None], 0.0, as_array("a policy", policy, np.float64))
     missing = np.arange(width) >= mdp.actions[:, None]
     for s, a in np.argwhere(~np.isfinite(chosen) | (chosen < 0) | (missing & (chosen != 0)))[:1]:
         raise MDPError(f"the policy has probability {chosen[s, a]:g} for {mdp.pair(s * width + a)}, which cannot be")

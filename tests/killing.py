@@ -274,9 +274,10 @@ class Killing:
         if how < 0.15:
             self._wait(child, self.chance.uniform(0, self.begin))
         elif how < 0.5:
-            self._wait(child, self.chance.uniform(self.begin, self.whole))
+            self._wait(child, self.begin + self.chance.random() ** 2 * (self.whole - self.begin))
         else:
-            self._wait(child, self.chance.uniform(0.5 * self.begin, self.whole))
+            self._wait(child, self.begin * self.chance.random())
+            self._wait(child, self.chance.random() ** 2 * (self.whole - self.begin))
             end = time.monotonic() + self.whole
             while child.poll() is None and time.monotonic() < end and not self._half(child):
                 time.sleep(0.0005)

@@ -212,7 +212,7 @@ def fuzz(kind: Kind, cases: int, seed: int) -> dict[str, Any]:
 
 
 LIBRARIES = (
-    "jax", "numpy", "pandas", "pyarrow", "scipy", "encodings", "maxmean", "safetensors", "orbax", "gymnasium", "matplotlib",
+    "jax", "numpy", "pandas", "pyarrow", "scipy", "encodings", "maxmean", "safetensors", "gymnasium", "matplotlib",
     "PIL", "importlib", "email", "rich",
 )  # fmt: skip
 """What may be imported late: libraries that this package names itself."""

@@ -41,15 +41,16 @@ static int full_at(const char *path) {
   return 1;
 }
 
-static int full(int file) {
+static int below(int file) {
   char link[64], path[PATH_MAX];
-  if (!page || !page[1]) return 0;
   snprintf(link, sizeof link, "/proc/self/fd/%d", file);
   ssize_t length = readlink(link, path, sizeof path - 1);
   if (length < 0) return 0;
   path[length] = 0;
-  return full_at(path);
+  return !strncmp(path, under, strlen(under));
 }
+
+static int full(int file) { return page && page[1] && below(file) && full_at(under); }
 
 #define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 
@@ -60,7 +61,10 @@ ssize_t writev(int file, const struct iovec *parts, int count) { return full(fil
 ssize_t pwritev(int file, const struct iovec *parts, int count, off_t at) { return full(file) ? -1 : REAL(pwritev)(file, parts, count, at); }
 int ftruncate(int file, off_t size) { return full(file) ? -1 : REAL(ftruncate)(file, size); }
 int ftruncate64(int file, off64_t size) { return full(file) ? -1 : REAL(ftruncate64)(file, size); }
-int fsync(int file) { return full(file) ? -1 : REAL(fsync)(file); }
+int fsync(int file) {
+  if (page && below(file)) usleep(5000); /* as long as a disk takes: kills find something half-written */
+  return full(file) ? -1 : REAL(fsync)(file);
+}
 int mkdir(const char *path, mode_t mode) { return full_at(path) ? -1 : REAL(mkdir)(path, mode); }
 
 static int64_t ahead(void) {

@@ -39,7 +39,7 @@ TINY = [
     "--hidden",
     "8",
     "--steps",
-    "600",
+    "1500",
 ]
 
 
@@ -196,10 +196,10 @@ class Killing:
         while self.counts["kills"] < kills:
             number = self.counts["directories"]
             expected = self._undisturbed(number)
-            for _ in range(self.chance.randint(4, 12)):
+            for _ in range(self.chance.randint(6, 20)):
                 if self.counts["kills"] < kills and self._child(number, self._kill):
                     break
-                if self.chance.random() < 0.3:
+                if self.chance.random() < 0.15:
                     self._child(number, self._fill)
             assert self._child(number, lambda child: None), "it did not end well when it was let alone"
             found = self._results()
@@ -274,10 +274,11 @@ class Killing:
         if how < 0.15:
             self._wait(child, self.chance.uniform(0, self.begin))
         elif how < 0.5:
-            self._wait(child, self.chance.uniform(self.begin, self.whole))
+            self._wait(child, self.begin + self.chance.uniform(0, 0.3) * (self.whole - self.begin))
         else:
-            self._wait(child, self.chance.uniform(0.5 * self.begin, self.whole))
-            end = time.monotonic() + self.whole
+            self._wait(child, self.begin * self.chance.random())
+            self._wait(child, self.chance.uniform(0, 0.2) * (self.whole - self.begin))
+            end = time.monotonic() + 2.0
             while child.poll() is None and time.monotonic() < end and not self._half(child):
                 time.sleep(0.0005)
             time.sleep(self.chance.choice([0, 0, 0.001, 0.003, 0.01]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import json
 import os
 import re
@@ -15,9 +16,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
+from rich.console import Console
 
 from deep_toys import CORRIDOR
 from inside import maxmean
@@ -115,7 +116,7 @@ def fail(code: int) -> Callable[..., Any]:
 WRITES = {
     "plan": ("maxmean.deep.directory.write_whole", "cannot use .*run: No space left on device"),
     "records": ("maxmean.deep.records.write_whole", "cannot write .*run/records.parquet: No space left"),
-    "arrays": ("maxmean.deep.checkpoint._store", "cannot write .*run/checkpoints: No space left"),
+    "arrays": ("maxmean.deep.checkpoint.save_file", "cannot write .*run/checkpoints: No space left"),
     "steps": ("maxmean.deep.checkpoint.write_whole", "cannot write .*run/checkpoints: No space left"),
     "flush": ("maxmean.deep.checkpoint._sync", "cannot write .*run/checkpoints: No space left"),
     "policies": ("maxmean.deep.policy.write_whole", "cannot write .*policies/dqn.safetensors: No space left"),
@@ -255,27 +256,34 @@ def texts(folder: Path) -> None:
     frame.assign(step="x").to_parquet(folder / "records.parquet")
 
 
-def no_state(folder: Path) -> None:
+def cut(folder: Path) -> None:
+    os.truncate(folder / "state.safetensors", 1_000)
+
+
+def formerly(folder: Path, parts: int = 1) -> None:
+    """Write the arrays as former versions did, in parts that claim to be so many times as long."""
+    import tensorstore
+    from safetensors.numpy import load_file
+
+    arrays = load_file(folder / "state.safetensors")
+    (folder / "state.safetensors").unlink()
+    context = tensorstore.Context()
+    base = {"driver": "file", "path": f"{folder / 'state'}/"}
+    for name, array in arrays.items():
+        spec = {"driver": "zarr", "kvstore": {"driver": "ocdbt", "base": base, "path": f"{name}/"}}
+        spec["metadata"] = {"chunks": [parts * side for side in array.shape], "compressor": {"id": "zstd", "level": 1}}
+        store = tensorstore.open(spec, context=context, create=True, dtype=array.dtype, shape=array.shape).result()
+        store.write(array).result()
+
+
+def no_database(folder: Path) -> None:
+    formerly(folder)
     for path in (folder / "state" / "d").iterdir():
         path.write_bytes(b"")
 
 
 def huge_parts(folder: Path) -> None:
-    shutil.rmtree(folder / "state")
-    store(folder, chunks=lambda shape: [100 * side for side in shape])
-
-
-def store(folder: Path, chunks: Callable[[Any], Any] = list, shapes: Callable[[Any], Any] = tuple) -> None:
-    """Write the arrays of the checkpoint of the corridor anew, as a stranger would have them."""
-    import tensorstore
-
-    block = deep.block.make_blocks(deep.plan.Plan.of(CORRIDOR, "dqn", 1, None, TINY))[0]
-    block.create()
-    context = tensorstore.Context()
-    for name, leaf in checkpoint._named([block]):
-        shape = shapes(leaf.shape)
-        spec = {**checkpoint._spec(folder, name), "metadata": {"chunks": chunks(shape)}}
-        tensorstore.open(spec, context=context, create=True, dtype=np.dtype(leaf.dtype), shape=shape).result()
+    formerly(folder, parts=100)
 
 
 TAMPERED: dict[str, tuple[Callable[[Path], None], str]] = {
@@ -289,7 +297,9 @@ TAMPERED: dict[str, tuple[Callable[[Path], None], str]] = {
     "too many records": (many_rows, "records.parquet has 55,000 rows"),
     "records are texts": (texts, "records.parquet cannot be read"),
     "records are nothing": (write("records.parquet", "PAR1"), "records.parquet cannot be read"),
-    "arrays are nothing": (no_state, "its arrays cannot be read"),
+    "arrays are cut": (cut, "its arrays cannot be read"),
+    "arrays are a text": (write("state.safetensors", "x" * 1_000), "its arrays cannot be read"),
+    "a database of nothing": (no_database, "its arrays cannot be read"),
     "parts larger than the arrays": (huge_parts, "are larger than the array"),
 }
 
@@ -340,27 +350,53 @@ def test_a_checkpoint_holds_its_own_files_and_nothing_else(
     if what == "link":
         outside(newest)
     elif what == "pipe":
-        os.mkfifo(newest / "state" / "pipe")
+        os.mkfifo(newest / "pipe")
     else:
-        (newest / "state" / "d" / "more").touch()
+        (newest / "more").touch()
     train(tmp_path / "run", 500)
     said = " ".join(capsys.readouterr().err.split())
     assert re.search("is no file|is not in its list of checksums", said)
     assert "going back to the one before" in said
 
 
-@pytest.mark.parametrize("change", ["steps", "shapes"])
+def test_a_checkpoint_of_a_former_version_is_gone_on_with(whole: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    train(out, 300)
+    for path in checkpoint.checkpoints(out / "checkpoints"):
+        tamper(path, formerly)
+        path.rename(path.with_name(f"{path.name[:12]}-{time.time_ns():020d}"))
+    heard: list[int] = []
+    train(out, 500, console=Console(file=io.StringIO()), on_record=lambda row: heard.append(row["step"]))
+    assert heard == [400, 500]
+    same(whole, out)
+
+
+@pytest.mark.parametrize("change", ["steps", "shapes", "names", "types"])
 def test_a_checkpoint_of_another_shape_is_refused_before_memory_is_taken(
     whole: Path, tmp_path: Path, change: str
 ) -> None:
     shutil.copytree(whole, tmp_path / "run")
     newest = checkpoint.checkpoints(tmp_path / "run" / "checkpoints")[0]
 
-    def larger(folder: Path) -> None:
-        shutil.rmtree(folder / "state")
-        store(folder, shapes=lambda shape: tuple(10**5 * side for side in shape))
+    def changed(folder: Path) -> None:
+        path = folder / "state.safetensors"
+        size = int.from_bytes(path.read_bytes()[:8], "little")
+        header = json.loads(path.read_bytes()[8 : 8 + size])
+        name = max(header, key=lambda name: header[name].get("data_offsets", [0, 0])[1])
+        begin, end = header[name]["data_offsets"]
+        if change == "names":
+            header["another"] = header.pop(name)
+        elif change == "types":
+            header[name]["dtype"] = {"U32": "I32", "F32": "U32"}.get(header[name]["dtype"], "U8")
+        else:
+            header[name]["shape"] = [2**28, *header[name]["shape"][1:]] if len(header[name]["shape"]) == 1 else [2**28]
+            header[name]["dtype"], header[name]["data_offsets"] = "U8", [begin, begin + 2**28]
+            end = begin + 2**28
+        text = json.dumps(header).encode()
+        path.write_bytes(len(text).to_bytes(8, "little") + text + path.read_bytes()[8 + size :])
+        os.truncate(path, 8 + len(text) + max(end, begin))
 
-    tamper(newest, write("steps.json", [500, 500]) if change == "steps" else larger)
+    tamper(newest, write("steps.json", [500, 500]) if change == "steps" else changed)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(deep.CheckpointError, match="a training of another shape"):
         train(tmp_path / "run", 500)

@@ -189,7 +189,7 @@ def test_damaged_checkpoints_and_plans_are_said(trained: Path, tmp_path: Path) -
     shutil.copytree(trained, tmp_path / "run")
     newest, older = checkpoint.checkpoints(tmp_path / "run" / "checkpoints")
     (newest / "checksums.json").write_text("{}")
-    shutil.rmtree(newest / "state")
+    (newest / "state.safetensors").unlink()
     (older / "steps.json").write_text("[7]")
     heard: list[str] = []
     assert checkpoint.restore(tmp_path / "run" / "checkpoints", [], heard.append) is None

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -256,9 +257,25 @@ class Writer:
         raise RuntimeError("event file: No space left on device")
 
 
-def test_tensorboard_on_a_full_disk_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sinks_module, "_summary_writer", lambda: Writer)
-    with pytest.raises(HostError, match=r"^cannot write .*tensorboard: No space left on device; .* make room"):
+class Waiting(Writer):
+    """One whose thread has died of it."""
+
+    def flush(self) -> None:
+        threading.Event().wait()
+
+    def close(self) -> None:
+        self.flush()
+
+
+@pytest.mark.parametrize(
+    ("writer", "why"), [(Writer, "No space left on device"), (Waiting, "TensorBoard's library does not answer")]
+)
+def test_tensorboard_on_a_full_disk_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, writer: type[Writer], why: str
+) -> None:
+    monkeypatch.setattr(sinks_module, "_summary_writer", lambda: writer)
+    monkeypatch.setattr(sinks_module, "PATIENCE", 1.0)
+    with pytest.raises(HostError, match=rf"^cannot write .*tensorboard: {why}.*the same command goes on"):
         train(tmp_path / "run", 100, tensorboard=True)
     with alone(run_of(tmp_path / "run")):
         pass  # it has let go

@@ -262,13 +262,13 @@ importlib.util.find_spec = lambda name, package=None: None if name in {missing} 
         ),
         (
             "import sys; sys.argv[1:] = 'train --env minatar/x --agent dqn --out x'.split(); import maxmean.cli as c; c.main()",
-            "maxmean: this needs jax, optax, orbax, safetensors: pip install 'maxmean[deep]'",
+            "maxmean: this needs jax, optax, safetensors: pip install 'maxmean[deep]'",
         ),
     ],
     ids=["agent", "deep", "tabular", "train", "train on the device"],
 )
 def test_with_the_core_alone_it_says_what_to_install(code: str, sentence: str) -> None:
-    missing = {"gymnasium", "jax", "numba", "optax", "orbax", "safetensors"}
+    missing = {"gymnasium", "jax", "numba", "optax", "safetensors"}
     program = BARE.format(missing=missing) + code
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert run.stderr.splitlines()[-1].endswith(sentence)

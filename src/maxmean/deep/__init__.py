@@ -86,7 +86,7 @@ _HOME = {
 }
 
 
-PACKAGES = ("jax", "optax", "orbax", "safetensors")
+PACKAGES = ("jax", "optax", "safetensors")
 """What the extra ``deep`` brings."""
 
 

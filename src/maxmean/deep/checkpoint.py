@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
 
 from ..untrusted import ContentError, read_json
 from ..whole import PREFIX, write_whole
@@ -27,6 +29,7 @@ from .rollouts import QUANTILES
 
 __all__ = ["KEPT", "CheckpointError", "checkpoints", "restore", "save"]
 
+STATE = "state.safetensors"
 SUMS = "checksums.json"
 KEPT = 2
 """Checkpoints that are kept; an older one serves when a newer one is damaged."""
@@ -80,7 +83,10 @@ def save(folder: Path, blocks: Sequence[Block], records: Records) -> None:
 
 
 def _write(folder: Path, arrays: dict[str, np.ndarray], steps: list[int], records: Records) -> None:
-    _store(folder, arrays)
+    try:
+        save_file(arrays, folder / STATE)
+    except SafetensorError as error:
+        raise system_error(error) from None
     records.write(folder)
     write_whole(folder / "steps.json", json.dumps(steps).encode())
     sums = {name: _checksum(folder / name) for name in _files(folder)}
@@ -160,30 +166,58 @@ def _most_rows(blocks: Sequence[Block], step: int) -> int:
 
 
 def _read(path: Path, blocks: Sequence[Block]) -> list[list[np.ndarray]]:
-    """The arrays of each block's state. A file's word on shapes and types is compared with ours before an array is read."""
-    import tensorstore
-
-    stores = []
+    """The arrays of each block's state."""
+    named = dict(_named(blocks))
     try:
-        for name, leaf in _named(blocks):
-            store = tensorstore.open(_spec(path, name), open=True, read=True).result()
-            if (store.shape, store.dtype.numpy_dtype) != (leaf.shape, leaf.dtype):
-                raise CheckpointError(OTHER_SHAPE)
-            parts = store.chunk_layout.read_chunk.shape or ()  # none for a single number
-            if any(part > whole for part, whole in zip(parts, leaf.shape, strict=True)):
-                raise ContentError(f"the parts of its array {name} are larger than the array")
-            stores.append(store)
-        arrays = iter([future.result() for future in [store.read() for store in stores]])
+        found = _formerly(path, named) if (path / "state").is_dir() else _loaded(path / STATE, named)
     except (CheckpointError, ContentError):
         raise
-    except (
-        ValueError,
-        LookupError,
-        NotImplementedError,
-        OSError,
-    ) as error:  # what the reader makes of a stranger's file
+    except (SafetensorError, ValueError, LookupError, NotImplementedError, OSError) as error:
+        # What the readers make of a stranger's file.
         raise ContentError(f"its arrays cannot be read: {' '.join(str(error).split())[:100]}") from None
+    arrays = iter(found)
     return [[next(arrays) for _ in jax.tree.leaves(block.state)] for block in blocks]
+
+
+def _loaded(path: Path, named: dict[str, Any]) -> list[np.ndarray]:
+    """The named arrays. A file's word on shapes and types is compared with ours before an array is read."""
+    with safe_open(path, "numpy") as file:
+        if sorted(file.keys()) != sorted(named):
+            raise CheckpointError(OTHER_SHAPE)
+        for name, leaf in named.items():
+            part = file.get_slice(name)
+            if (tuple(part.get_shape()), part.get_dtype()) != (leaf.shape, _TYPES.get(np.dtype(leaf.dtype).name)):
+                raise CheckpointError(OTHER_SHAPE)
+        return [file.get_tensor(name) for name in named]
+
+
+_TYPES = {"bool": "BOOL", "float16": "F16", "float32": "F32", "float64": "F64", "bfloat16": "BF16"}
+_TYPES |= {f"int{bits}": f"I{bits}" for bits in (8, 16, 32, 64)} | {
+    f"uint{bits}": f"U{bits}" for bits in (8, 16, 32, 64)
+}
+"""What safetensors calls the types."""
+
+
+def _formerly(path: Path, named: dict[str, Any]) -> list[np.ndarray]:
+    """The named arrays as former versions wrote them, with Orbax: Zarr's arrays in an OCDBT database."""
+    try:
+        import tensorstore
+    except ModuleNotFoundError:
+        raise CheckpointError(
+            f"{path} was written by maxmean 0.1: pip install tensorstore, and the same command goes on from it"
+        ) from None
+    stores = []
+    base = {"driver": "file", "path": f"{(path / 'state').absolute()}/"}
+    for name, leaf in named.items():
+        spec = {"driver": "zarr", "kvstore": {"driver": "ocdbt", "base": base, "path": f"{name}/"}}
+        store = tensorstore.open(spec, open=True, read=True).result()
+        if (store.shape, store.dtype.numpy_dtype) != (leaf.shape, leaf.dtype):
+            raise CheckpointError(OTHER_SHAPE)
+        parts = store.chunk_layout.read_chunk.shape or ()  # none for a single number
+        if any(part > whole for part, whole in zip(parts, leaf.shape, strict=True)):
+            raise ContentError(f"the parts of its array {name} are larger than the array")
+        stores.append(store)
+    return [store.read().result() for store in stores]
 
 
 def _named(blocks: Sequence[Block]) -> list[tuple[str, Any]]:
@@ -194,31 +228,8 @@ def _named(blocks: Sequence[Block]) -> list[tuple[str, Any]]:
 
 
 def _arrays(blocks: Sequence[Block]) -> dict[str, np.ndarray]:
-    return {name: np.asarray(leaf) for name, leaf in _named(blocks)}
-
-
-def _spec(path: Path, name: str) -> dict[str, Any]:
-    """Where an array lies: as one of Zarr's, in an OCDBT database. Orbax lays them out so, who wrote them here once."""
-    base = {"driver": "file", "path": f"{(path / 'state').absolute()}/"}
-    return {"driver": "zarr", "kvstore": {"driver": "ocdbt", "base": base, "path": f"{name}/"}}
-
-
-def _store(path: Path, arrays: dict[str, np.ndarray]) -> None:
-    """Write all arrays, in one transaction."""
-    import tensorstore
-
-    try:
-        context = tensorstore.Context()
-        with tensorstore.Transaction(atomic=True) as transaction:
-            for name, array in arrays.items():
-                how = {"chunks": array.shape, "compressor": {"id": "zstd", "level": 1}}
-                spec = {**_spec(path, name), "metadata": how}
-                store = tensorstore.open(
-                    spec, context=context, create=True, dtype=array.dtype, shape=array.shape, transaction=transaction
-                ).result()
-                store.write(array, can_reference_source_data_indefinitely=True).result()
-    except ValueError as error:  # its word for whatever the disk does
-        raise system_error(error) from None
+    """In the order of their axes: safetensors writes memory as it lies."""
+    return {name: np.asarray(leaf, order="C") for name, leaf in _named(blocks)}
 
 
 def _files(folder: Path) -> list[str]:

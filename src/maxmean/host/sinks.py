@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -74,38 +75,59 @@ def _tables(folder: Path, records: Records) -> None:
         records.write(folder)
 
 
+PATIENCE = 60.0
+"""Seconds that TensorBoard may take for a record."""
+
+
 class _Board:
-    """TensorBoard's file."""
+    """TensorBoard's file. What its libraries make of a full disk is one sentence: they raise anything, or wait for ever for a
+    thread of theirs that has died of it.
+    """
 
     def __init__(self, folder: Path, step: int) -> None:
-        self.folder = folder
+        self.folder, self.stuck = folder, False
+        kind = _summary_writer()
         # Its file is named after the second: another training that began in the same one would be written over.
-        with self._told():
-            self.writer = _summary_writer()(str(folder), filename_suffix=f".{step}")
+        self.writer = self._do(lambda: kind(str(folder), filename_suffix=f".{step}"))
 
     def add(self, row: dict[str, Any], records: Records) -> None:
-        with self._told():
+        def write() -> None:
             for name, value in numbers(row).items():
                 self.writer.add_scalar(name, value, row["step"])
             self.writer.flush()
+
+        self._do(write)
 
     def __enter__(self) -> _Board:
         return self
 
     def __exit__(self, *error: object) -> None:
-        with self._told():
-            self.writer.close()
+        if not self.stuck:
+            self._do(self.writer.close)
 
-    @contextmanager
-    def _told(self) -> Iterator[None]:
-        """Whatever its libraries make of a full disk is one sentence."""
-        try:
-            yield
-        except HostError:
-            raise
-        except Exception as error:
-            why = error if isinstance(error, OSError) else system_error(error)
+    def _do(self, act: Callable[[], Any]) -> Any:
+        results: list[Any] = []
+        failures: list[Exception] = []
+
+        def run() -> None:
+            try:
+                results.append(act())
+            except Exception as error:
+                failures.append(error)
+
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        thread.join(PATIENCE)
+        if failures:
+            (error,) = failures
+            why = error if isinstance(error, OSError) and error.strerror else system_error(error)
             raise HostError(unwritten(self.folder, why)) from None
+        if not results:
+            self.stuck = True
+            raise HostError(
+                unwritten(self.folder, OSError(0, "TensorBoard's library does not answer; is the disk full?"))
+            )
+        return results[0]
 
 
 @contextmanager

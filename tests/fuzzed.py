@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import random
 import sys
 from pathlib import Path
 from typing import Any
 
-from fuzzing import Kind, change_json, fuzz
+from fuzzing import Kind, change_json, fuzz, mutate
 
 
 def table(name: str) -> Kind:
@@ -119,11 +120,97 @@ def _forge_policy(folder: Path, luck: random.Random) -> None:
     forge_policy(folder / "policy.safetensors", lambda text: change_json(text, luck))
 
 
+_PLAN = json.dumps({"environment": {"name": "x", "options": {}}, "agents": {"dqn": {"members": 1}}, "seeds": [0, 1]})
+
+
+def _make_plan(folder: Path) -> None:
+    (folder / "plan.json").write_text(_PLAN)
+
+
+def _use_plan(folder: Path) -> Any:
+    """Whether the directory is taken for this training's."""
+    from maxmean.deep.directory import _look
+
+    return _look(folder, json.loads(_PLAN))
+
+
+def _toy() -> tuple[Any, Any]:
+    """A training that takes no time: where, and with what."""
+    from deep_toys import CORRIDOR
+    from maxmean import deep
+
+    settings = {"warmup": 60, "replay_capacity": 100, "test_interval": 100, "target_period": 50, "hidden": 4}
+    return CORRIDOR, deep.Settings(**settings, test_episodes=1, bias_episodes=1)
+
+
+def _make_checkpoints(folder: Path) -> None:
+    from maxmean import deep
+
+    env, settings = _toy()
+    deep.train(env, "dqn", steps=200, settings=settings, out=folder, checkpoint_interval=100)
+
+
+_KNOWN: dict[int, Any] = {}
+"""By step, where a training stood when its checkpoints were whole."""
+
+
+def _use_checkpoints(folder: Path) -> Any:
+    """Where the training stands: a damaged checkpoint leaves the one before it, or the beginning; never anything else."""
+    import jax
+    import numpy as np
+
+    from maxmean.deep import checkpoint
+    from maxmean.deep.block import make_blocks
+    from maxmean.deep.plan import Plan
+
+    env, settings = _toy()
+    (block,) = make_blocks(Plan.of(env, "dqn", 1, None, settings), batched=None)
+    block.create()
+    records = checkpoint.restore(folder / "checkpoints", [block], lambda sentence: None)
+    table = "" if records is None else records.frame().to_json()
+    found = table, [np.asarray(leaf).tobytes() for leaf in jax.tree.leaves(block.state)]
+    return "as it was" if _KNOWN.setdefault(block.step, found) == found else f"another state at step {block.step}"
+
+
+def _make_results(folder: Path) -> None:
+    from maxmean.lab.engines import Inline
+    from maxmean.lab.experiments import EXPERIMENTS
+    from maxmean.lab.progress import Silent
+    from maxmean.lab.run import Job, reproduce
+    from maxmean.lab.store import Store
+
+    reproduce([Job.of(EXPERIMENTS["correlation"], "quick", [])], Store(folder), Inline(), 0, Silent())
+
+
+def _use_results(folder: Path) -> Any:
+    """The verdicts; an experiment that is left out counts as refused."""
+    from maxmean.lab.run import judge_all
+    from maxmean.lab.store import DamagedError, Store
+
+    left_out: list[Any] = []
+    judged = list(judge_all(Store(folder, create=False), say=left_out.append))
+    if left_out:
+        raise DamagedError(str(left_out[0]))
+    return [verdict.to_dict() for each in judged for verdict in each.verdicts]
+
+
+def _forge_results(folder: Path, luck: random.Random) -> None:
+    """Another table, whose checksum its manifest has."""
+    table = luck.choice(sorted(folder.glob("*/*.parquet")))
+    table.write_bytes(mutate(table.read_bytes(), luck))
+    manifest = table.with_suffix(".json")
+    text = json.loads(manifest.read_text()) | {"sha256": hashlib.sha256(table.read_bytes()).hexdigest()}
+    manifest.write_text(json.dumps(text))
+
+
 KINDS = {
     "csv": table("data.csv"),
     "parquet": table("data.parquet"),
     "agent": Kind(_make_agent, _use_agent, forge=_forge_agent),
     "policy": Kind(_make_policy, _use_policy, forge=_forge_policy),
+    "plan": Kind(_make_plan, _use_plan),
+    "checkpoint": Kind(_make_checkpoints, _use_checkpoints, "checkpoints/**/*"),
+    "results": Kind(_make_results, _use_results, forge=_forge_results),
 }
 
 if __name__ == "__main__":

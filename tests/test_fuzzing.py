@@ -27,14 +27,15 @@ def fuzzed(kind: str, cases: int, seed: int) -> dict[str, Any]:
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), str(HERE))))},
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    return json.loads(done.stdout.splitlines()[-1])
+    return {"kind": kind, **json.loads(done.stdout.splitlines()[-1])}
 
 
 def check(found: dict[str, Any]) -> None:
+    """A damaged checkpoint is passed over, not refused; of everything else, changes must have damaged something."""
     assert found["faults"] == []
     assert found["fault_count"] == 0
     assert found["memory_mib"] < MEMORY
-    assert found.get("refused", 0) > found["cases"] / 20, "nothing was damaged"
+    assert found["kind"] == "checkpoint" or found.get("refused", 0) > found["cases"] / 20, "nothing was damaged"
 
 
 @pytest.mark.slow

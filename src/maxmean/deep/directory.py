@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from ..mev.show import shortened
 from ..untrusted import ContentError, read_json
 from ..whole import PREFIX, half_written, write_whole
 from .plan import difference
@@ -64,7 +65,7 @@ def _look(folder: Path, text: dict[str, Any]) -> bool:
     except (ContentError, RecursionError):
         raise CheckpointError(f"{path} cannot be read; choose another directory") from None
     if found:
-        raise CheckpointError(f"{folder} holds another training: {found}; choose another directory")
+        raise CheckpointError(f"{folder} holds another training: {shortened(found, 300)}; choose another directory")
     return True
 
 

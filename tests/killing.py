@@ -278,7 +278,7 @@ class Killing:
         else:
             self._wait(child, self.begin * self.chance.random())
             self._wait(child, self.chance.uniform(0, 0.2) * (self.whole - self.begin))
-            end = time.monotonic() + 2.0
+            end = time.monotonic() + 4.0
             while child.poll() is None and time.monotonic() < end and not self._half(child):
                 time.sleep(0.0005)
             time.sleep(self.chance.choice([0, 0, 0.001, 0.003, 0.01]))

@@ -146,6 +146,10 @@ class Problem:
 
     def winner(self, level: float = 0.95, beta: float | None = None) -> NamedWinner:
         check_level(level)
+        if beta is not None:
+            check_number("beta", beta)
+            if not 0 <= beta < 1 - level:
+                raise DataError(f"beta must lie in [0, 1 - level), here [0, {1 - level:.6g}), not {beta}")
         spread = self.data.variances if self.data.covariances is None else self.data.covariances
         found = infer_winner(self.data.means, spread, level=level, beta=beta)
         conditional, hybrid = (

@@ -39,11 +39,12 @@ def as_options(data: Any, columns: Mapping[str, Any], names: Sequence[str] | Non
         options = replace(options, data=_paired(options.data, paired), pairable=paired)
     if names is None:
         return options
-    if isinstance(names, str):
+    if isinstance(names, str) or not isinstance(names, Iterable):
         raise DataError(f"names must be a list of texts, not {names!r}")
-    if len(names) != len(options.names):
-        raise DataError(f"there are {len(options.names)} options, but {len(names)} names")
-    return replace(options, names=tuple(str(name) for name in names))
+    given_names = tuple(str(name) for name in names)
+    if len(given_names) != len(options.names):
+        raise DataError(f"there are {len(options.names)} options, but {len(given_names)} names")
+    return replace(options, names=given_names)
 
 
 def refuse_unusable(options: Options) -> None:
@@ -134,6 +135,8 @@ def _from_arrays(given: dict[str, Any]) -> tuple[tuple[str, ...], Counts | Summa
     names = next((list(map(str, v)) for v in given.values() if isinstance(v, Mapping)), None)
     size = max(np.size(list(v.values()) if isinstance(v, Mapping) else v) for v in given.values())
     names = names or default_names(size)
+    if not names:
+        raise DataError("there are no options")
     arrays = {role: _column(role, values, names) for role, values in given.items()}
     if {"successes", "trials"} & set(given):
         if set(given) != {"successes", "trials"}:

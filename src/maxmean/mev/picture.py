@@ -29,6 +29,7 @@ def plot(comparison: Comparison, path: str) -> None:
     from matplotlib.figure import Figure
     from matplotlib.font_manager import fontManager
 
+    kind = check_figure(path)  # before anything is drawn
     options = min(len(comparison.problem.names), _ROWS)
     estimates = len(comparison.estimates) + 1
     style: dict[Any, Any] = {
@@ -48,7 +49,7 @@ def plot(comparison: Comparison, path: str) -> None:
         _draw_estimates(below, comparison)
         figure.suptitle("How good is the best one, really?", x=0.01, ha="left", fontweight="bold")
         buffer = io.BytesIO()
-        figure.savefig(buffer, format=check_figure(path), dpi=150)
+        figure.savefig(buffer, format=kind, dpi=150)
     try:
         write_whole(Path(path), buffer.getvalue())
     except OSError as error:

@@ -15,6 +15,9 @@ from numba import njit
 from scipy.special import ndtr, ndtri
 
 from ..mev import Beta, Epanechnikov, Gaussian, Indicator, Kernel, Softmax, StudentT, Triangle
+from .checks import MDPError
+
+_KNOWN = (Indicator, Gaussian, StudentT, Beta)
 
 INDICATOR, GAUSSIAN, SOFTMAX, EPANECHNIKOV, TRIANGLE, STUDENT_T, BETA, TABLE = range(8)
 
@@ -39,6 +42,13 @@ class CompiledKernel(NamedTuple):
 def compile_kernel(kernel: Kernel) -> CompiledKernel:
     """A kernel of ``mev`` in the form that compiled loops take."""
     none = np.zeros((2, 0))
+    several = next(
+        (name for name, value in vars(kernel).items() if isinstance(kernel, _KNOWN) and np.ndim(value)), None
+    )
+    if several is not None:
+        raise MDPError(
+            f"a kernel in a compiled loop has one number for {several}, not {np.shape(getattr(kernel, several))}"
+        )
     match kernel:
         case Indicator():
             threshold = float(ndtri(kernel.alpha))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -211,6 +211,10 @@ def _method(
 
 
 def _watch(mdp: MDP, pairs: Any, states: Any, choices: Any, bias: bool) -> Watch:
+    for what, watched in (("watch_pairs", pairs), ("watch_states", states), ("watch_choices", choices)):
+        if not isinstance(watched, Iterable):
+            raise MDPError(f"{what} must be a list, not {watched!r}")
+
     def index(pair: tuple[int, int]) -> int:
         try:
             state, action = pair

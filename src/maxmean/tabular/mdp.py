@@ -111,8 +111,8 @@ class MDP:
             terminal=ends,
             start=start,
             discount=discount,
-            state_names=tuple(state_names),
-            action_names=tuple(action_names),
+            state_names=state_names,  # type: ignore[arg-type]  # made a tuple in the end
+            action_names=action_names,  # type: ignore[arg-type]
             name=name,
         )
 
@@ -193,6 +193,8 @@ class MDP:
             if getattr(self, key).shape != (size,):
                 raise MDPError(f"{key} must have shape ({size},), not {getattr(self, key).shape}")
         for key, size in (("state_names", states), ("action_names", self.n_actions)):
+            if not isinstance(getattr(self, key), (list, tuple, np.ndarray)):
+                raise MDPError(f"{key} must be a list of names, not {getattr(self, key)!r}")
             object.__setattr__(self, key, tuple(getattr(self, key)))
             if len(getattr(self, key)) not in (0, size):
                 raise MDPError(f"{key} must hold {size} names or none, not {len(getattr(self, key))}")

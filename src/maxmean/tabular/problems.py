@@ -16,6 +16,9 @@ LEFT, RIGHT = 0, 1
 MOVES = {"up": (-1, 0), "right": (0, 1), "down": (1, 0), "left": (0, -1)}
 """Actions of the grid worlds, in order, as changes of (row, column); row 0 is the top."""
 
+MOST_CELLS = 1_000_000
+"""Cells of a grid, or actions of a state, each of which is made in Python; a random problem has ten times as many outcomes."""
+
 Outcomes = list[list[list[tuple[float, int, float]]]]
 
 
@@ -29,7 +32,7 @@ def maximization_bias(actions: int = 8, mean: float = -0.1, sd: float = 1.0) -> 
     >>> problem.actions, problem.state_names, problem.discount
     (array([2, 8, 0]), ('A', 'B', 'end'), 1.0)
     """
-    check_whole("actions", actions)
+    check_whole("actions", actions, most=MOST_CELLS)
     check_number("mean", mean)
     check_number("sd", sd)
     if actions < 1:
@@ -56,8 +59,7 @@ def cliff_walking(width: int = 10, height: int = 5, fall: float = -100.0) -> MDP
     >>> problem.n_states, problem.state_names[-2:], problem.action_names
     (42, ('S', 'G'), ('up', 'right', 'down', 'left'))
     """
-    check_whole("width", width)
-    check_whole("height", height)
+    _check_size(width, height)
     check_number("fall", fall)
     if width < 3 or height < 2:
         raise MDPError(f"a cliff needs a grid of at least 3 x 2 cells, not {width} x {height}")
@@ -99,8 +101,7 @@ def noisy_grid(
     >>> problem.n_states, int(problem.start.argmax()), problem.rewards[:2]
     (10, 6, array([-12.,  10.]))
     """
-    check_whole("width", width)
-    check_whole("height", height)
+    _check_size(width, height)
     check_number("goal", goal)
     rewards = as_array("rewards", rewards, np.float64).ravel().tolist()
     if width < 1 or height < 1 or width * height < 2:
@@ -148,6 +149,10 @@ def random_mdp(
     check_whole("seed", seed, 0)
     if not (1 <= branching <= states and actions >= 1):
         raise MDPError(f"branching must lie in 1 .. {states} and actions be at least 1, not {branching} and {actions}")
+    if states * actions * branching > 10 * MOST_CELLS:
+        raise MDPError(
+            f"a random problem has up to {10 * MOST_CELLS:,} outcomes, not {states} x {actions} x {branching}"
+        )
     if not 0 <= discount < 1:
         raise MDPError(f"a problem without end needs a discount in [0, 1), not {discount}")
     rng = np.random.default_rng(seed)
@@ -222,6 +227,13 @@ def from_gymnasium(env: Any, *, discount: float = 1.0, start: Any = None) -> MDP
         kept.append([])
         start = start if np.ndim(start) == 0 else np.append(start, 0.0)
     return _from_lists(kept, start=start, discount=discount, name=name)
+
+
+def _check_size(width: int, height: int) -> None:
+    check_whole("width", width)
+    check_whole("height", height)
+    if width * height > MOST_CELLS:
+        raise MDPError(f"a grid has up to {MOST_CELLS:,} cells, not {width} x {height}")
 
 
 def _make(env_id: str) -> Any:

@@ -139,7 +139,13 @@ def _toy() -> tuple[Any, Any]:
     from deep_toys import CORRIDOR
     from maxmean import deep
 
-    settings = {"warmup": 60, "replay_capacity": 100, "test_interval": 100, "target_period": 50, "hidden": 4}
+    settings: dict[str, Any] = {
+        "warmup": 60,
+        "replay_capacity": 100,
+        "test_interval": 100,
+        "target_period": 50,
+        "hidden": 4,
+    }
     return CORRIDOR, deep.Settings(**settings, test_episodes=1, bias_episodes=1)
 
 

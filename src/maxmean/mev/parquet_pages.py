@@ -1,13 +1,15 @@
 """Parquet as a stream of Arrow record batches, once it is known how much memory that takes.
 
 What a Parquet file says of itself, a stranger has written: few bytes may stand for any number of rows, and a page that is small
-in the file for one that fills the memory. The pages' own headers, which the reader obeys, are therefore looked at first. Arrow
-reads from the file itself or from memory, never through Python, whose end its threads would not notice.
+in the file for one that fills the memory. The pages' own headers, which the reader obeys, are therefore looked at first; where
+the pages are is read from the file's footer here, for PyArrow ends the process when it is asked for a damaged description of one.
+Arrow reads from the file itself or from memory, never through Python, whose end its threads would not notice.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,7 +24,8 @@ MAGIC = b"PAR1"
 _ROWS = 65_536  # in a batch of a table with few columns
 _CELLS = 4_000_000  # in a batch of a table with many
 _LONGEST_HEADER = 1 << 20  # of a page
-_DEEPEST = 8  # structures inside each other in a page's header; there are three
+_LONGEST_FOOTER = 1 << 25
+_DEEPEST = 12  # structures and lists inside each other; a footer has seven
 
 
 def stream_parquet(source: bytes, name: str, *, content: bool = False) -> Iterator[pa.RecordBatch]:
@@ -36,13 +39,13 @@ def stream_parquet(source: bytes, name: str, *, content: bool = False) -> Iterat
             raise DataError(f"{name} has {rows:,} rows: {TOO_LARGE}")
         if (twice := repeated(schema.names)) is not None:
             raise DataError(f"column {twice!r} appears twice")
-        _check_pages(file.metadata, native, name)
+        groups = _check_pages(native, columns, name)
         flat = [field.name for field in schema if not is_nested(field.type)]
         text = [field.name for field in schema if is_text(field.type)]
         # Text stays encoded at first: one long text may stand in every row.
         file = pyarrow.parquet.ParquetFile(native, pre_buffer=False, read_dictionary=text)
         size = min(_ROWS, max(1, _CELLS // max(len(flat), 1)))
-        for batch in file.iter_batches(size, columns=flat, use_threads=False):
+        for batch in file.iter_batches(size, row_groups=groups, columns=flat, use_threads=False):
             yield _completed(batch, schema)
 
 
@@ -73,16 +76,24 @@ def _written_out(column: pa.Array, name: str) -> pa.Array:
     return column.dictionary_decode()
 
 
-def _check_pages(metadata: pyarrow.parquet.FileMetaData, native: pa.NativeFile, name: str) -> None:
-    """Refuse a file whose pages take more memory than they may, or cannot be told."""
-    count, size = 0, native.size()
-    for group in range(metadata.num_row_groups):
+def _check_pages(native: pa.NativeFile, columns: int, name: str) -> list[int]:
+    """Refuse a file whose pages take more memory than they may, or cannot be told; gives the groups that have rows."""
+    count, size, kept = 0, native.size(), []
+    for number, group in enumerate(_groups(native, name)):
         unpacked = 0
-        for leaf in range(metadata.num_columns):
-            chunk = metadata.row_group(group).column(leaf)
-            first = chunk.dictionary_page_offset
-            start = min(first, chunk.data_page_offset) if first else chunk.data_page_offset
-            end = start + chunk.total_compressed_size
+        if not _int(group, 3):  # num_rows
+            continue
+        kept.append(number)
+        chunks = group.get(1)
+        if not isinstance(chunks, list) or len(chunks) != columns:
+            raise DataError(f"cannot read {name} as a table: it names pages that it does not have")
+        for chunk in chunks:
+            about = chunk.get(3) if isinstance(chunk, dict) else None  # meta_data
+            if not isinstance(about, dict):
+                raise DataError(f"cannot read {name} as a table: it does not say where a column is")
+            data_page, dictionary_page = _int(about, 9), _int(about, 11)
+            start = min(dictionary_page, data_page) if dictionary_page else data_page
+            end = start + _int(about, 7)  # total_compressed_size
             if not 0 <= start <= end <= size:
                 raise DataError(f"cannot read {name} as a table: it names pages that it does not have")
             largest = 0
@@ -96,6 +107,29 @@ def _check_pages(metadata: pyarrow.parquet.FileMetaData, native: pa.NativeFile, 
             raise DataError(
                 f"the pages of {name} unpack to {unpacked >> 20:,} MB at once; up to {MOST_UNPACKED >> 20} MB are read"
             )
+    return kept
+
+
+def _groups(native: pa.NativeFile, name: str) -> list[dict[int, Any]]:
+    """The groups of rows as the file's footer describes them, by the numbers of Parquet's fields."""
+    end = native.size() - 8
+    length = int.from_bytes(native.read_at(4, end), "little")
+    if not 0 < length <= min(end, _LONGEST_FOOTER):
+        raise DataError(f"cannot read {name} as a table: its footer has {length:,} bytes")
+    try:
+        footer, _ = _struct(native.read_at(length, end - length), 0, _DEEPEST)
+    except (IndexError, ValueError):
+        raise DataError(f"cannot read {name} as a table: its footer is damaged") from None
+    groups = footer.get(4, [])
+    if not isinstance(groups, list) or not all(isinstance(group, dict) for group in groups):
+        raise DataError(f"cannot read {name} as a table: its footer is damaged")
+    return groups
+
+
+def _int(fields: dict[int, Any], number: int) -> int:
+    """A whole number among a structure's fields; 0 if there is none."""
+    value = fields.get(number)
+    return value if isinstance(value, int) else 0
 
 
 def _page(native: pa.NativeFile, start: int, name: str) -> tuple[int, int, int]:
@@ -104,65 +138,63 @@ def _page(native: pa.NativeFile, start: int, name: str) -> tuple[int, int, int]:
     while want <= _LONGEST_HEADER:
         data = native.read_at(want, start)
         try:
-            fields: dict[int, int] = {}
-            length = _struct(data, 0, fields, _DEEPEST)
-            raw, packed = fields[2], fields[3]  # uncompressed_page_size, compressed_page_size
-            if raw >= 0 and packed >= 0:
+            fields, length = _struct(data, 0, _DEEPEST)
+            raw, packed = fields.get(2), fields.get(3)  # uncompressed_page_size, compressed_page_size
+            if isinstance(raw, int) and isinstance(packed, int) and raw >= 0 and packed >= 0:
                 return length, packed, raw
             break
         except IndexError:  # the header goes on
             if len(data) < want:
                 break
             want *= 4
-        except (KeyError, ValueError):
+        except ValueError:
             break
     raise DataError(f"cannot read {name} as a table: the page at byte {start:,} has no header")
 
 
-def _struct(data: bytes, at: int, fields: dict[int, int], deepest: int) -> int:
-    """Read a structure of Thrift's compact protocol, its whole numbers into ``fields`` by their number; where it ends."""
-    number = 0
+def _struct(data: bytes, at: int, deepest: int) -> tuple[dict[int, Any], int]:
+    """A structure of Thrift's compact protocol, its fields by their number, and where it ends."""
+    number, fields = 0, {}
     while head := data[at]:
         at, kind = at + 1, head & 15
         if head >> 4:
             number += head >> 4
         else:
             number, at = _whole(data, at)
-        if kind in (4, 5, 6):
-            fields[number], at = _whole(data, at)
-        else:
-            at = _after(data, at, kind, deepest)
-    return at + 1
+        fields[number], at = _value(data, at, kind, deepest)
+    return fields, at + 1
 
 
-def _after(data: bytes, at: int, kind: int, deepest: int) -> int:
-    """Where a value that begins at ``at`` ends."""
+def _value(data: bytes, at: int, kind: int, deepest: int) -> tuple[Any, int]:
+    """The value that begins at ``at``, and where it ends; None for what nobody asks for: truth values, doubles, bytes."""
     if not deepest:
         raise ValueError("structures too deep inside each other")
     match kind:
         case 1 | 2:  # true, false
-            return at
+            return None, at
         case 3:  # a byte
-            return at + 1
-        case 4 | 5 | 6:  # whole numbers
-            return _whole(data, at)[1]
+            return None, at + 1
+        case 4 | 5 | 6:
+            return _whole(data, at)
         case 7:  # a double
-            return at + 8
+            return None, at + 8
         case 8:  # bytes
             size, at = _varint(data, at)
-            return at + size
+            return None, at + size
         case 9 | 10:  # a list, a set
             kind, size, at = data[at] & 15, data[at] >> 4, at + 1
             if size == 15:
                 size, at = _varint(data, at)
             if at + size > len(data):  # every entry takes a byte at least
                 raise IndexError
+            entries = []
             for _ in range(size):
-                at = _after(data, at, 3 if kind in (1, 2) else kind, deepest - 1)
-            return at
+                entry, at = _value(data, at, 3 if kind in (1, 2) else kind, deepest - 1)
+                entries.append(entry)
+            return entries, at
         case 12:
-            return _struct(data, at, {}, deepest - 1)
-        case _:  # a page's header has no maps
+            return _struct(data, at, deepest - 1)
+        case _:  # there are no maps in a Parquet file
             raise ValueError(f"there is no type {kind}")
 
 

@@ -7,7 +7,7 @@ reads from the file itself or from memory, never through Python, whose end its t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -36,13 +36,14 @@ def stream_parquet(source: bytes, name: str, *, content: bool = False) -> Iterat
             raise DataError(f"{name} has {rows:,} rows: {TOO_LARGE}")
         if (twice := repeated(schema.names)) is not None:
             raise DataError(f"column {twice!r} appears twice")
-        _check_pages(file.metadata, native, name)
+        groups = [k for k in range(file.metadata.num_row_groups) if file.metadata.row_group(k).num_rows]
+        _check_pages(file.metadata, groups, native, name)
         flat = [field.name for field in schema if not is_nested(field.type)]
         text = [field.name for field in schema if is_text(field.type)]
         # Text stays encoded at first: one long text may stand in every row.
         file = pyarrow.parquet.ParquetFile(native, pre_buffer=False, read_dictionary=text)
         size = min(_ROWS, max(1, _CELLS // max(len(flat), 1)))
-        for batch in file.iter_batches(size, columns=flat, use_threads=False):
+        for batch in file.iter_batches(size, row_groups=groups, columns=flat, use_threads=False):
             yield _completed(batch, schema)
 
 
@@ -73,10 +74,12 @@ def _written_out(column: pa.Array, name: str) -> pa.Array:
     return column.dictionary_decode()
 
 
-def _check_pages(metadata: pyarrow.parquet.FileMetaData, native: pa.NativeFile, name: str) -> None:
+def _check_pages(
+    metadata: pyarrow.parquet.FileMetaData, groups: Sequence[int], native: pa.NativeFile, name: str
+) -> None:
     """Refuse a file whose pages take more memory than they may, or cannot be told."""
     count, size = 0, native.size()
-    for group in range(metadata.num_row_groups):
+    for group in groups:
         unpacked = 0
         for leaf in range(metadata.num_columns):
             chunk = metadata.row_group(group).column(leaf)

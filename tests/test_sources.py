@@ -57,6 +57,7 @@ REASONS = {
     "lab/experiment.missing": "a package that an experiment of ours names",
     "mev/layouts.recognise": "fields of a dataclass",
     "mev/pytrees.register": "fields of a dataclass",
+    "tabular/kernels.compile_kernel": "fields of a dataclass",
     "tabular/mdp._check_outcomes": "names in the source",
     "tabular/mdp._check_shapes": "names in the source",
     "tabular/mdp.__post_init__": "names in the source",

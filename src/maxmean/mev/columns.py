@@ -20,8 +20,10 @@ COMMA = re.compile(r"[+-]?\d+,\d+")
 CODE = np.uint16
 """The type of an option's number: few bytes, and quick to sort by."""
 
+MOST_COUNTED = 2**53
+"""Beyond this, floating point no longer counts every whole number."""
+
 _TRUTH = {"true": 1.0, "false": 0.0}
-_MOST = 2**53  # beyond this, floating point no longer counts every whole number
 
 
 def is_nested(kind: pa.DataType) -> bool:
@@ -75,7 +77,7 @@ def whole_numbers(batch: pa.RecordBatch, name: str, row: int) -> np.ndarray:
     wrong = np.flatnonzero((values < 0) | (values != np.rint(values)))
     if wrong.size:
         raise DataError(f"row {row + wrong[0]}: column {name!r} must hold whole numbers, not {values[wrong[0]]:g}")
-    large = np.flatnonzero(values > _MOST)
+    large = np.flatnonzero(values > MOST_COUNTED)
     if large.size:
         raise DataError(f"row {row + large[0]}: column {name!r} holds {values[large[0]]:g}, too many to be counted")
     return values
@@ -90,8 +92,9 @@ def numbers(column: pa.Array, name: str, row: int) -> np.ndarray:
     try:
         values = pc.cast(column, pa.float64()).to_numpy(zero_copy_only=False)
     except pa.ArrowException:
-        if not is_text(column.type):
+        if not is_text(column.type) and not _is_numeric(column.type):
             raise DataError(f"row {row}: column {name!r} holds a {column.type}, not a number") from None
+        # Whole numbers that floating point must round, too.
         values = np.array([number(text, name, row + k) for k, text in enumerate(column.to_pylist())])
     wrong = np.flatnonzero(~np.isfinite(values))
     if wrong.size:
@@ -126,6 +129,11 @@ def is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
+def _is_numeric(kind: pa.DataType) -> bool:
+    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
+    return any(is_kind(kind) for is_kind in kinds)
+
+
 def blank_to_null(column: pa.Array) -> pa.Array:
     if not is_text(column.type):
         return column
@@ -137,8 +145,7 @@ def blank_to_null(column: pa.Array) -> pa.Array:
 def looks_numeric(column: pa.Array) -> bool:
     """Numbers, or text most of which reads as numbers: one stray word is a mistake to report, not a column of names."""
     if not is_text(column.type):
-        kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
-        return any(is_kind(column.type) for is_kind in kinds)
+        return _is_numeric(column.type)
     texts = [text for text in blank_to_null(column.slice(0, 1000)).to_pylist() if text is not None]
     return 2 * sum(is_number(text) for text in texts) > len(texts)
 

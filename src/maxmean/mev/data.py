@@ -153,15 +153,18 @@ class Samples:
                 parts={p: np.stack([gaussian(parts_rng, s) for s in part_sizes(n, p)]) for p in parts},
             )
         rows = table[rng.integers(0, n, (size, n))]
-        drawn = np.ascontiguousarray(rows.swapaxes(1, 2))  # (size, options, n): sums run over neighbours in memory
+        part_means = _part_means(rows, parts, axis=1)
+        rows = np.ascontiguousarray(rows.swapaxes(1, 2))  # (size, options, n): sums run over neighbours in memory
         return Summaries(
-            _mean(np, drawn)[..., 0],
-            _variance_of_mean(np, drawn),
-            covariances=_covariances_of_means(np, drawn) if pairs else None,
-            parts=_part_means(rows, parts, axis=1),
+            _mean(np, rows)[..., 0],
+            _variance_of_mean(np, rows),
+            covariances=_covariances_of_means(np, rows) if pairs else None,
+            parts=part_means,
         )
 
     def scaled(self, factor: float) -> Samples:
+        if factor == 1:  # there may be millions of values
+            return self
         return replace(self, values=tuple(values * factor for values in self.values))
 
 
@@ -328,9 +331,13 @@ def _resample_options(
     # The mean and the variance of a resample are jointly normal up to terms of order 1/n. Their correlation comes from
     # the skewness of the sample, the spread of the variance from its kurtosis.
     centre, spread = values.mean(), values.std()
-    scores = (values - centre) / (spread or 1.0)
+    scores = values - centre
+    scores /= spread or 1.0
     squares = scores * scores
-    skewness, kurtosis = float(np.mean(squares * scores)), float(np.mean(squares * squares))
+    scores *= squares  # in place: there may be millions
+    skewness = float(np.mean(scores))
+    squares *= squares
+    kurtosis = float(np.mean(squares))
     first, second = rng.standard_normal((2, size))
     wobble = (skewness * first + np.sqrt(max(kurtosis - 1 - skewness**2, 0.0)) * second) / np.sqrt(n)
     variances = spread**2 * np.maximum(1 + wobble, 0) / n

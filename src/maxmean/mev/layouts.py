@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from .columns import (
     COMMA,
+    MOST_COUNTED,
     blank_to_null,
     coded,
     counted,
@@ -258,10 +259,10 @@ def _long(layout: Layout, batches: Iterable[pa.RecordBatch]) -> tuple[list[str],
         codes.append(coded(batch.column(layout.roles["by"]), layout.roles["by"], row, number))
         values.append(numbers(batch.column(layout.roles["value"]), layout.roles["value"], row))
     code, value = np.concatenate(codes), np.concatenate(values)
+    codes.clear()
     values.clear()  # there may be millions
-    order = np.argsort(code, kind="stable")
     edges = np.cumsum(np.bincount(code, minlength=len(number)))[:-1]
-    return list(number), Samples(tuple(np.split(value[order], edges)))
+    return list(number), Samples(tuple(np.split(value[np.argsort(code, kind="stable")], edges)))
 
 
 def _wide(layout: Layout, batches: Iterable[pa.RecordBatch]) -> tuple[list[str], Samples]:
@@ -298,6 +299,9 @@ def _counts(layout: Layout, batches: Iterable[pa.RecordBatch]) -> tuple[list[str
             raise DataError(f"row {row + k}: {successes[-1][k]:g} successes out of {trials[-1][k]:g} trials")
     code = np.concatenate(codes)
     won, tried = (np.bincount(code, np.concatenate(column), len(number)) for column in (successes, trials))
+    if tried.max() > MOST_COUNTED:
+        name = list(number)[tried.argmax()]
+        raise DataError(f"option {name!r}: its trials add up to {tried.max():g}, too many to be counted")
     return list(number), Counts(won.astype(np.int64), tried.astype(np.int64))
 
 

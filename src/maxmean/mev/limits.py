@@ -37,8 +37,8 @@ TOO_MANY = (
     f"there are more than {MOST_OPTIONS:,} options, which is as many as are compared: take the best ones, or group them"
 )
 
-MOST_PAIRED = 3_000
-"""Options with paired observations: a covariance for every two of them is 72 MB, and is held several times at once."""
+MOST_PAIRED = 2_500
+"""Options with paired observations: the covariances of every two of them take 50 MB, and are held several times at once."""
 
 TOO_MANY_PAIRED = (
     f"there are more than {MOST_PAIRED:,} options, which is as many as are compared as pairs: say that the rows do not belong "

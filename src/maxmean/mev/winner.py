@@ -296,9 +296,14 @@ def _correlated_quantile(matrix: bytes, options: int, beta: float) -> float:
     dimensions = kept.size + 2
     points = qmc.Sobol(dimensions, scramble=False).random_base2(_LOG2_DRAWS)
     # A random shift instead of scrambling: the same on every version of SciPy.
-    points = np.clip((points + np.random.default_rng(0).random(dimensions)) % 1, 1e-16, 1 - 1e-16)
+    points += np.random.default_rng(0).random(dimensions)  # in place, for there may be thousands of dimensions
+    points %= 1
+    np.clip(points, 1e-16, 1 - 1e-16, out=points)
     chosen = np.minimum((points[:, 0] * options).astype(int), options - 1)
-    draws = ndtri(points[:, 2:]) @ (vectors[:, kept] * np.sqrt(spectrum[kept])).T
+    tails = points[:, 1].copy()
+    ndtri(points, out=points)
+    draws = points[:, 2:] @ (vectors[:, kept] * np.sqrt(spectrum[kept])).T
+    del points, vectors
     step = max(1, _HELD // options)
     pieces = [slice(k, k + step) for k in range(0, len(draws), step)]
     for piece in pieces:  # what of xi is independent of xi_j
@@ -306,7 +311,7 @@ def _correlated_quantile(matrix: bytes, options: int, beta: float) -> float:
         xi -= correlation[j] * xi[np.arange(len(xi)), j, None]
 
     def surplus(c: float) -> float:
-        exceeding = -ndtri(points[:, 1] * ndtr(-c))[:, None]
+        exceeding = -ndtri(tails * ndtr(-c))[:, None]
         count = np.concatenate(
             [
                 np.count_nonzero(np.abs(draws[piece] + correlation[chosen[piece]] * exceeding[piece]) > c, axis=1)

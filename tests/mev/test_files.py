@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -39,3 +41,34 @@ def test_a_quote_that_is_never_closed_is_found_quickly(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["png", "PDF", "svg"])
 def test_figures_are_told_by_their_ending(kind: str, tmp_path: Path) -> None:
     assert check_figure(str(tmp_path / f"a.b.{kind}")) == kind.lower()
+
+
+FOOTERS = """
+import random, sys
+import pandas as pd
+from maxmean.mev.data import DataError
+from maxmean.mev.files import stream_table
+
+path, luck, counts = sys.argv[1], random.Random(0), {"read": 0, "refused": 0}
+pd.DataFrame({"option": list("abc") * 40, "value": [0.5] * 120}).to_parquet(path)
+whole = open(path, "rb").read()
+for place in range(len(whole) - 8 - int.from_bytes(whole[-8:-4], "little"), len(whole)):
+    for bit in luck.sample(range(8), 3):
+        changed = bytearray(whole)
+        changed[place] ^= 1 << bit
+        open(path, "wb").write(changed)
+        try:
+            list(stream_table(path))
+            counts["read"] += 1
+        except DataError:
+            counts["refused"] += 1
+print(min(counts.values()))
+"""
+
+
+def test_no_byte_of_a_parquet_files_footer_ends_the_process(tmp_path: Path) -> None:
+    """PyArrow calls abort for some of them when it is asked for the description of a column."""
+    command = [sys.executable, "-W", "ignore", "-c", FOOTERS, str(tmp_path / "data.parquet")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert int(done.stdout) > 100

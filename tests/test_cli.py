@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -26,6 +27,7 @@ import pytest
 import maxmean as mm
 from inside import maxmean
 from maxmean import mev
+from maxmean.mev.limits import LONGEST_ROW
 
 RNG = np.random.default_rng(20)
 DATA = {name: RNG.normal(mu, 2, 12).round(3) for name, mu in (("red", 1.0), ("green", 1.5), ("blue", -1.0))}
@@ -413,6 +415,15 @@ MISTAKES: list[tuple[str, str | bytes, list[str], list[str]]] = [
     ("no n", "option,mean,sd\na,1,2\nb,3,4\n", [], ["--n", "'option', 'mean', 'sd'"]),
     ("text", ROWS + "a,1\na,x\nb,3\nb,4\n", [], ["row 2", "'value'", "'x'"]),
     ("all text", ROWS + "a,yes\na,no\nb,yes\nb,no\n", [], ["row 1", "'value'", "'yes'"]),
+    ("resamples without end", LONG, ["--resamples", "99999999999"], ["resamples", "1,000,000", "99999999999"]),
+    ("draws without end", LONG, ["--draws", "1000000000000"], ["draws", "1,000,000"]),
+    ("parts without end", LONG, ["--parts", "9" * 30], ["parts", "1,000"]),
+    ("quote never closed", LONG + '"c,1\n', [], ["row 5 has 1 columns"]),
+    ("ragged and not text", b"option,value\na,1\n\xff,2,3\n", [], ["row 2 has 3 columns"]),
+    ("more trials than can be counted", "option,clicks,views\n" + f"a,1,{2**53}\n" * 2 + "b,1,5\n", [], ["'a'", "too many"]),
+    ("zeros", bytes(1000), [], ["no rows"]),
+    ("a zip", b"PK\x03\x04" + bytes(range(128, 256)) * 9, [], ["UTF-8"]),
+    ("escapes", "\x1b[2J\u202e,value\na,1\na,x\n", [], ["'\\x1b[2J\\u202e'", "--by"]),
     ("decimal comma", "option;value\na;1,5\na;2\nb;3\nb;4\n", [], ["row 1", "'1,5'", "decimals are written with a point"]),
     ("decimal commas all over", "ad;euro\na;1,5\na;2,5\nb;3,1\nb;4,2\n", [], ["'euro'", "'1,5'", "with a point"]),
     ("digit separator", ROWS + "a,1_000\na,2\nb,3\nb,4\n", [], ["row 1", "'1_000'"]),
@@ -558,6 +569,32 @@ def test_names_are_shown_and_never_interpreted(
         assert repr(name) in wrong.err
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems' names of files are text")
+def test_names_of_files_that_are_no_text(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    name, folder = os.fsdecode(b"\xff"), os.fsdecode(b"d\xfe")
+    Path(f"{name}.csv").write_text(LONG)
+    os.mkdir(folder)
+    pq.write_table(pa.table({"option": list("aabb"), "value": [1, 2, 3, 5]}), "t.parquet")
+    os.rename("t.parquet", f"{folder}/{name}.parquet")
+    for source in (f"{name}.csv", f"{folder}/{name}.parquet"):
+        answer = run("estimate", source, "--plot", f"{folder}/{name}.svg", *QUICK)
+        assert answer.status == 0
+        assert answer.err.splitlines()[0].startswith(f"Read {source}".encode("ascii", "backslashreplace").decode())
+        assert os.path.exists(f"{folder}/{name}.svg")
+    for mistake in (
+        [f"{folder}"], [f"{folder}x.csv"], [f"{name}.csv", "--plot", f"{name}/x.svg"], [f"{name}.csv", "--plot", f"x.{name}"],
+        [f"{name}.csv", "--by", name], [f"{name}.csv", "--method", name], [f"{name}.csv", "--kernel", name],
+    ):  # fmt: skip
+        answer = run("estimate", *mistake)
+        assert (answer.status, len(answer.err.splitlines())) == (2, 1)
+        assert "\\udcf" in answer.err
+
+
+def test_a_number_that_seeds_may_be_large(run: Run, write: Write) -> None:
+    assert run("estimate", write(LONG), "--seed", 10**30, "--quiet", *QUICK).status == 0
+
+
 # --- the process ---
 
 
@@ -598,3 +635,142 @@ def test_a_terminal_without_unicode(write: Write) -> None:
     assert process.returncode == 0
     assert b"\\u65e5\\u672c" in out
     assert b"Traceback" not in err
+
+
+# --- every way out ---
+
+
+def ragged(folder: Path) -> str:
+    """A table whose first row has a field too many: it is refused while most of it is still to be read."""
+    path = folder / "ragged.csv"
+    path.write_text("option,value\na,1,9\n" + "a,1\nb,2\nc,3\n" * 500_000)
+    return str(path)
+
+
+def ended(*arguments: str) -> tuple[int, bytes, bytes]:
+    process = shell(*arguments, stdin=subprocess.DEVNULL)
+    try:
+        out, err = process.communicate(timeout=60)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        out, err = process.communicate()
+    return process.returncode, out, err
+
+
+REFUSED = (2, b"", b"maxmean: row 1 has 3 columns, the header 2\n")
+
+
+def test_a_refusal_ends_at_once(tmp_path: Path) -> None:
+    path = ragged(tmp_path)
+    assert [ended("estimate", path) for _ in range(3)] == [REFUSED] * 3
+
+
+@pytest.mark.slow
+def test_a_refusal_ends_every_time(tmp_path: Path) -> None:
+    """Once in ten or twenty times the process hung or aborted after its sentence."""
+    path, small, field = ragged(tmp_path), tmp_path / "small.csv", tmp_path / "field.csv"
+    small.write_text("option,value\na,1\nb,2,3\n")
+    field.write_text("option,value\na," + "x" * 200_000_000 + "\nb,1\n")
+    assert [ended("estimate", path) for _ in range(300)] == [REFUSED] * 300
+    assert [ended("estimate", str(small)) for _ in range(50)] == [(2, b"", REFUSED[2].replace(b"row 1", b"row 2"))] * 50
+    found = [ended("estimate", str(field)) for _ in range(50)]
+    assert found == found[:1] * 50
+    assert (found[0][0], len(found[0][2].splitlines())) == (2, 1)
+
+
+def test_a_reader_who_waits_does_not_keep_a_refusal_from_ending() -> None:
+    """More than the parser takes at once has come, the pipe stays open, and nothing further is read from it."""
+    with shell("estimate", "-", stdin=subprocess.PIPE) as process:
+        assert process.stdin
+        assert process.stderr
+        os.write(process.stdin.fileno(), b"option,value\na,1,9\n")
+        with suppress(BrokenPipeError):
+            process.stdin.write(b"a,1\n" * ((LONGEST_ROW + 8192) // 4))
+            process.stdin.flush()
+        assert process.wait(60) == 2
+        assert process.stderr.read() == REFUSED[2]
+
+
+@pytest.mark.parametrize(
+    ("command", "status"),
+    [("print('x')", 0), ("raise DataError('no')", 2), ("raise MemoryError", 2), ("raise BrokenPipeError", 1),
+     ("raise OSError(28, 'full')", 1), ("raise KeyboardInterrupt", 130), ("raise typer.Exit(7)", 7)],
+)  # fmt: skip
+def test_every_way_out_does_what_python_does_when_it_ends(command: str, status: int) -> None:
+    """Functions that wait for the end are called, threads are waited for, buffers are written, and the status stays."""
+    code = f"""
+import atexit, sys, threading, time, typer
+from maxmean import cli
+from maxmean.mev.data import DataError
+@cli.app.command()
+def go():
+    atexit.register(lambda: print("last words", file=sys.stderr))
+    threading.Thread(target=lambda: (time.sleep(0.2), print("thread", file=sys.stderr))).start()
+    sys.stdout.write("buffered ")
+    {command}
+cli.main()
+"""
+    process = subprocess.run([sys.executable, "-c", code, "go"], capture_output=True, text=True, timeout=60)
+    assert process.returncode == status
+    assert "last words\n" in process.stderr
+    assert "Traceback" not in process.stderr
+    assert ("thread\n" in process.stderr) == (status != 130)
+    if status != 1:  # then there is nobody to write to
+        assert process.stdout.startswith("buffered ")
+
+
+# --- memory ---
+
+HOSTILE = {
+    "zeros": ["estimate", "/dev/zero"],
+    "one word for ever": ["sh", "-c", "yes | {maxmean} estimate -"],
+    "blank lines for ever": ["sh", "-c", "yes '' | {maxmean} estimate -"],
+    "commas for ever": ["sh", "-c", "yes , | tr -d '\\n' | {maxmean} estimate -"],
+    "a quotation mark": ["sh", "-c", "(printf 'a,b\\n\"'; yes 1,2) | {maxmean} estimate -"],
+}
+ENDLESS = {"rows for ever": ["sh", "-c", "(echo a,b; yes 1,2) | {maxmean} estimate -"]}
+
+
+def peak(command: list[str]) -> tuple[int, int, str]:
+    """Exit status, megabytes and words of a command in a shell, or of ``maxmean`` itself."""
+    maxmean = f"{sys.executable} -m maxmean.cli"
+    words = [word.replace("{maxmean}", maxmean) for word in command]
+    if words[0] != "sh":
+        words = [*maxmean.split(), *words]
+    meter = (
+        "import resource, subprocess, sys; p = subprocess.run(sys.argv[1:], capture_output=True, timeout=100); "
+        "print(p.returncode, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024, p.stderr.decode())"
+    )
+    found = subprocess.run([sys.executable, "-c", meter, *words], capture_output=True, text=True, check=True).stdout
+    status, megabytes, said = found.split(" ", 2)
+    return int(status), int(megabytes), said.strip()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="there is no /dev/zero, or memory is counted otherwise")
+@pytest.mark.parametrize("name", HOSTILE)
+def test_what_never_ends_is_refused_in_little_memory(name: str) -> None:
+    status, megabytes, said = peak(HOSTILE[name])
+    assert (status, len(said.splitlines())) == (2, 1)
+    assert said.startswith("maxmean: ")
+    assert megabytes < 300
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is counted otherwise")
+def test_the_largest_tables_fit_a_gigabyte(tmp_path: Path) -> None:
+    status, megabytes, said = peak(ENDLESS["rows for ever"])
+    assert (status, "20,000,000 values" in said) == (2, True)
+    assert megabytes < 1000
+    rng = np.random.default_rng(0)
+    tables = {"long": "option,value\n" + "".join(f"{'ab'[k & 1]},{k % 97}\n" for k in range(10_000_000))}
+    for name, rows, options in (("wide", 2, 20_000), ("paired", 40, 2_500)):
+        values = rng.normal(size=(rows, options)).round(3).tolist()
+        tables[name] = "\n".join(
+            [",".join(f"c{k}" for k in range(options)), *(",".join(map(str, row)) for row in values), ""]
+        )
+    for name, flags in (("long", []), ("wide", []), ("wide", ["--unpaired"]), ("paired", [])):
+        path = tmp_path / f"{name}.csv"
+        path.write_text(tables[name])
+        status, megabytes, said = peak(["estimate", str(path), "--quiet", "--resamples", "5", *flags])
+        assert status == (2 if (name, flags) == ("wide", []) else 0), said
+        assert megabytes < 1000, (name, flags)

@@ -175,3 +175,36 @@ def test_scaling_is_exact_for_powers_of_two() -> None:
     scaled = data.scaled(0.25)
     np.testing.assert_array_equal(scaled.means * 4, data.means)
     np.testing.assert_array_equal(scaled.variances * 16, data.variances)
+
+
+def one_by_one(samples: Samples, size: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Bootstrap means and variances, an option after the other."""
+    drawn = [values[rng.integers(0, len(values), (size, len(values)))] for values in samples.values]
+    return np.stack([d.mean(axis=-1) for d in drawn], -1), np.stack(
+        [d.var(axis=-1, ddof=1) / d.shape[-1] for d in drawn], -1
+    )
+
+
+@pytest.mark.parametrize("held", [1, 50, 1_000_000])
+def test_options_are_resampled_alike_alone_and_in_groups(held: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(data_module, "_HELD", held)
+    rng = np.random.default_rng(0)
+    samples = Samples.of([rng.normal(size=n) for n in (4, 4, 4, 7, 4, 9, 9)])
+    means, variances = one_by_one(samples, 5, np.random.default_rng(3))
+    copies = samples.resample(5, np.random.default_rng(3))
+    np.testing.assert_array_equal(copies.means, means)
+    np.testing.assert_allclose(copies.variances, variances, rtol=1e-12)
+
+
+@pytest.mark.parametrize("rows", [12, data_module.EXACT_RESAMPLING + 1])
+def test_copies_of_pairs_are_the_same_with_and_without_covariances(rows: int) -> None:
+    samples = Samples.of(np.random.default_rng(0).normal(size=(rows, 3)))
+    full, lean = (samples.resample(4, np.random.default_rng(1), (2,), pairs=pairs) for pairs in (True, False))
+    assert full.covariances is not None
+    assert full.covariances.shape == (4, 3, 3)
+    assert lean.covariances is None
+    np.testing.assert_array_equal(full.means, lean.means)
+    np.testing.assert_array_equal(full.variances, lean.variances)
+    np.testing.assert_array_equal(full.parts[2], lean.parts[2])
+    diagonal = np.diagonal(full.covariances, axis1=1, axis2=2)
+    np.testing.assert_allclose(diagonal, full.variances, rtol=1e-9)

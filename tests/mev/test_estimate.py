@@ -269,3 +269,73 @@ def test_estimates_can_be_compared_and_hashed_by_identity() -> None:
     assert one == one
     assert one != other
     assert len({one, other}) == 2
+
+
+@pytest.mark.parametrize("wrong", ["x", "no", 1, 0.0, [], np.array([True, False])])
+def test_a_truth_value_is_true_or_false(wrong: Any) -> None:
+    for what in ("lower_is_better", "paired"):
+        for ask in (mm.estimate, mm.compare):
+            with pytest.raises(mm.DataError, match=f"^{what} must be True or False, not "):
+                ask(SAMPLES, **{what: wrong})
+    with pytest.raises(mm.DataError, match=r"^covariance must be True or False"):
+        mev.ensemble_target(np.zeros((2, 2)), covariance=wrong)
+    truth: Any = np.True_
+    assert mm.estimate(SAMPLES, lower_is_better=truth).value == mm.estimate(SAMPLES, lower_is_better=True).value
+
+
+@pytest.mark.parametrize(
+    ("how", "sentence"),
+    [
+        ({"resamples": 99_999_999_999}, "resamples must be from 2 to 1,000,000, not 99999999999"),
+        ({"resamples": 10**5000}, "resamples must be from 2 to 1,000,000, not a number of hundreds of digits"),
+        ({"resamples": True}, "resamples must be a whole number, not True"),
+        ({"draws": 10**12}, "draws must be from 1 to 1,000,000, not 1000000000000"),
+        ({"parts": 10**30}, "parts must be from 1 to 1,000, not 1000000000000000000000000000000"),
+        ({"seed": "x"}, "seed must be a whole number, not 'x'"),
+        ({"seed": None}, "seed must be a whole number, not None"),
+        ({"alpha": "x"}, "alpha must be a number, not 'x'"),
+        ({"method": ["me"]}, "unknown method ['me']"),
+        ({"names": 5}, "names must be a list of texts, not 5"),
+        ({"names": ["a"]}, "there are 3 options, but 1 names"),
+    ],
+)
+def test_a_setting_that_is_none(how: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(mm.DataError) as refused:
+        mm.estimate(SAMPLES, **how)
+    assert str(refused.value).startswith(sentence)
+
+
+def test_what_is_asked_later_is_checked_too(tmp_path: Path) -> None:
+    est = mm.estimate(SAMPLES, seed=10**30)
+    assert np.isfinite(est.bias())
+    for ask, sentence in (
+        (lambda: est.interval("x"), "level must be a number, not 'x'"),  # type: ignore[arg-type]
+        (lambda: est.winner(level=[]), "level must be a number"),  # type: ignore[arg-type]
+        (lambda: est.winner(beta="x"), "beta must be a number, not 'x'"),  # type: ignore[arg-type]
+        (lambda: est.winner(beta=7), "beta must lie in [0, 1 - level), here [0, 0.05), not 7"),
+        (lambda: mm.compare(SAMPLES, 5), "methods must be a list of names, not 5"),  # type: ignore[arg-type]
+        (lambda: mm.compare(SAMPLES, ["me"], resamples=9).plot(5), "a picture needs a path"),  # type: ignore[arg-type]
+        (lambda: mm.compare(SAMPLES, ["me"], resamples=9).plot("a\0.png"), "cannot write 'a\\x00.png'"),
+        (lambda: mm.estimate(mean=[], se=[]), "there are no options"),
+    ):
+        with pytest.raises(mm.DataError) as refused:
+            ask()
+        assert str(refused.value).startswith(sentence)
+
+
+def test_options_are_bounded_before_their_covariances_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    table = rng.normal(size=(4, 12)) * rng.uniform(0.01, 1, 12)
+    monkeypatch.setattr("maxmean.mev.estimate.MOST_PAIRED", 11)
+    with pytest.raises(mm.DataError, match=r"as many as are compared as pairs: .*paired=False"):
+        mm.estimate(table)
+    with pytest.raises(mm.DataError, match=r"te\* compares up to 11 options as pairs"):
+        mm.estimate(list(table.T), "te*")
+    monkeypatch.setattr("maxmean.mev.estimate.MOST_INTEGRATED", 11)
+    with pytest.raises(mm.DataError, match=r"we integrates over up to 11 options; .*\(--draws 100\)"):
+        mm.estimate(table, "we", paired=False)
+    assert "we" in mm.compare(table, paired=False, resamples=9).skipped
+    assert mm.estimate(table, "we", paired=False, draws=100).value < table.mean(axis=0).max()
+    monkeypatch.setattr("maxmean.mev.inputs.MOST_OPTIONS", 11)
+    with pytest.raises(mm.DataError, match="options, which is as many as are compared"):
+        mm.estimate(table, paired=False)

@@ -520,3 +520,70 @@ def test_a_large_batch_in_pieces_is_the_same_to_the_bit() -> None:
             mev.Gaussian(kernel.scale[:, :10]) if isinstance(kernel, mev.Gaussian) and np.ndim(kernel.scale) else kernel
         )
         np.testing.assert_array_equal(whole[:, :10], mev.kernel_estimate(means[:, :10], variances[:, :10], some))
+
+
+# --- what has no meaning ---------------------------------------------------------------------------------------------
+
+NO_MEANING = {
+    "a mean": ([1.0, np.nan, 3.0], [1.0, 1.0, 1.0]),
+    "the best's variance": ([1.0, 2.0, 3.0], [1.0, 1.0, np.nan]),
+    "another variance": ([1.0, 2.0, 3.0], [1.0, np.nan, 1.0]),
+    "a negative variance": ([1.0, 2.0, 3.0], [1.0, -1e-9, 1.0]),
+    "the best's negative variance": ([1.0, 2.0, 3.0], [1.0, 1.0, -5.0]),
+}
+
+
+@pytest.mark.parametrize("case", NO_MEANING)
+def test_what_has_no_meaning_is_nan_and_its_neighbours_are_not(kind: Any, case: str) -> None:
+    """One row of two has a nan or a negative variance: its estimate is nan by every kernel, not the maximum."""
+    means, variances = (np.array([row, [1.0, 2.0, 3.0]]) for row in NO_MEANING[case])
+    variances[1] = 1.0
+    covariances = np.stack([np.diag(row) for row in variances])
+    estimators: list[Callable[..., Any]] = [
+        mev.t_estimate,
+        mev.weighted_estimate,
+        partial(mev.weighted_estimate, draws=10),
+        lambda m, v: mev.t_statistic(m, v)[..., 0],
+        lambda m, v: mev.t_estimate(m, v, covariances=kind.array(covariances)),
+    ]
+    for kernel in mev.KERNELS.values():
+        estimators += [
+            lambda m, v, k=kernel: mev.kernel_estimate(m, v, k()),
+            lambda m, v, k=kernel: mev.kernel_weights(m, v, k())[..., 0],
+        ]
+    for estimator in estimators:
+        assert np.isnan(kind.call(estimator, means, variances)).tolist() == [True, False]
+
+
+def test_a_kernel_of_the_users_own_need_not_know_about_nan() -> None:
+    near = mev.Custom(lambda t: (t > -1) * 1.0)
+    assert np.isnan(mev.kernel_estimate([1.0, 2.0], [np.nan, 1.0], near))
+    assert mev.kernel_estimate([1.0, 2.0], [1.0, 1.0], near) == 1.5
+
+
+def test_a_covariance_that_is_nan_makes_the_estimate_nan(kind: Any) -> None:
+    covariances = np.eye(3)
+    covariances[0, 2] = np.nan
+
+    def estimate(means: Any, variances: Any) -> Any:
+        return mev.t_estimate(means, variances, covariances=kind.array(covariances))
+
+    assert np.isnan(kind.call(estimate, np.array([1.0, 2.0, 3.0]), np.ones(3)))
+
+
+def test_nobody_chooses_by_a_mean_that_is_nan(kind: Any) -> None:
+    means, known = np.array([[1.0, np.nan], [1.0, 2.0]]), np.ones((2, 2))
+    assert np.isnan(kind.call(mev.double_estimate, means, known)).tolist() == [True, False]
+    assert np.isnan(kind.call(mev.cross_validation_estimate, means, known)).tolist() == [True, False]
+
+
+def test_the_integral_gives_the_same_bits_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(4)
+    means, variances = rng.normal(size=(3, 30)), rng.uniform(1e-6, 1, size=(3, 30)) ** 2
+    variances[2] = 1.0
+    whole = mev.best_probabilities(means, variances)
+    monkeypatch.setattr("maxmean.mev.probabilities._HELD", 5_000)
+    np.testing.assert_array_equal(mev.best_probabilities(means, variances), whole)
+    drawn = mev.best_probabilities(means, variances, draws=1000, rng=5)
+    monkeypatch.setattr("maxmean.mev.probabilities._DRAWN", 700)
+    np.testing.assert_allclose(mev.best_probabilities(means, variances, draws=1000, rng=5), drawn, rtol=1e-12)

@@ -107,3 +107,16 @@ def test_probability_best_of_a_pair_knows_the_correlation() -> None:
 def test_probability_best_is_shared_by_certain_ties() -> None:
     data = Samples.of(np.array([[1.0, 1.0, 0.0]] * 3))
     np.testing.assert_array_equal(probability_best(data), [0.5, 0.5, 0.0])
+
+
+def test_hundreds_of_unlike_options_are_drawn_and_agree_with_the_integral(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    data = Summaries(rng.normal(size=40), rng.uniform(0.01, 1, size=40) ** 2)
+    exact = probability_best(data)
+    monkeypatch.setattr("maxmean.mev.probabilities.MOST_INTEGRATED", 39)
+    drawn = probability_best(data)
+    assert not np.array_equal(drawn, exact)
+    np.testing.assert_allclose(drawn, exact, atol=5 * 0.5 / np.sqrt(200_000))  # false alarm: 6e-7 an option
+    alike = Summaries(data.means, np.ones(40))
+    monkeypatch.setattr("maxmean.mev.inference._DRAWN", 1)
+    np.testing.assert_allclose(probability_best(alike).sum(), 1)  # many, but about as wide

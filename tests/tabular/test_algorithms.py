@@ -88,6 +88,13 @@ def test_initial_weights_of_the_variance() -> None:
         (lambda: VarianceTracker(omega=1.1), "omega must lie in (0, 1], not 1.1"),
         (lambda: VarianceTracker(omega_squared=-0.5), "omega_squared must lie in (0, 1], not -0.5"),
         (lambda: VarianceTracker(omega_squared=math.nan), "omega_squared must lie in (0, 1], not nan"),
+        (lambda: VarianceTracker("x"), "the initial variance must be a number, not 'x'"),  # type: ignore[arg-type]
+        (lambda: VarianceTracker(omega=None), "omega must be a number, not None"),  # type: ignore[arg-type]
+        (lambda: SelfCorrectingQ("x"), "beta must be a number, not 'x'"),  # type: ignore[arg-type]
+        (lambda: WeightedQ(10**12), "draws must be from 1 to 1,000,000, not 1000000000000"),
+        (lambda: MaxMinQ(10**9), "n must be from 1 to 10,000, not 1000000000"),
+        (lambda: TEQ("x"), "alpha must be a number, not 'x'"),  # type: ignore[arg-type]
+        (lambda: TEQ(tracker=3), "tracker must be a VarianceTracker, such as VarianceTracker(), not 3"),  # type: ignore[arg-type]
     ],
 )
 def test_bad_parameters(make: Callable[[], Any], sentence: str) -> None:

@@ -488,8 +488,50 @@ def test_first_impressions_of_the_lure() -> None:
         ({"watch_choices": [(0, -1)]}, "there is no action -1 in state 0"),
         ({"watch_states": [2]}, "state 2 cannot be watched: it is terminal or does not exist"),
         ({"watch_states": [-1]}, "state -1 cannot be watched: it is terminal or does not exist"),
+        ({"runs": "3"}, "runs must be a whole number, not '3'"),
+        ({"runs": True}, "runs must be a whole number, not True"),
+        ({"runs": 10**30}, f"runs must be at most 1,000,000,000,000,000, not {10**30}"),
+        (
+            {"runs": 10**12},
+            "1,000,000,000,000 runs of 5 episodes keep 29,802 GB: ask for fewer, or for less of each run",
+        ),
+        ({"episodes": 1.5}, "episodes must be a whole number, not 1.5"),
+        ({"seed": "x"}, "seed must be a whole number, not 'x'"),
+        ({"seed": None}, "seed must be a whole number, not None"),
+        ({"threads": "all"}, "threads must be a whole number, not 'all'"),
+        ({"initial": "0"}, "the initial value must be a number, not '0'"),
+        ({"learning_rate": "x"}, "a rate must be a number, not 'x'"),
+        ({"learning_rate": math.nan}, "a rate must lie in [0, 1], not nan"),
+        ({"learning_rate": math.inf}, "a rate must lie in [0, 1], not inf"),
+        ({"epsilon": [0.1]}, "a rate must be a number, not [0.1]"),
+        ({"bias": "no"}, "bias must be True or False, not 'no'"),
+        ({"every_run": 1}, "every_run must be True or False, not 1"),
+        ({"final_tables": None}, "final_tables must be True or False, not None"),
+        ({"watch_pairs": 5}, "watch_pairs must be a list, not 5"),
+        ({"watch_pairs": [1]}, "a pair to watch is (state, action), not 1"),
+        ({"watch_pairs": [("a", 0)]}, "a state must be a whole number, not 'a'"),
+        ({"watch_states": [0.5]}, "a state must be a whole number, not 0.5"),
     ],
 )
 def test_bad_input(arguments: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(sentence)}$"):
         learn(maximization_bias(), Q(), **{"episodes": 5, **arguments})
+
+
+@pytest.mark.parametrize(
+    ("mdp", "algorithm", "sentence"),
+    [
+        (maximization_bias(), KEQ, "the algorithm must be made from its class: KEQ(), not KEQ"),
+        (maximization_bias(), "ke-q", "the algorithm must be one of this module's, such as KEQ(), not 'ke-q'"),
+        (Q(), maximization_bias(), "the problem must be an MDP, such as cliff_walking() makes, not Q()"),
+        ("cliff", Q(), "the problem must be an MDP, such as cliff_walking() makes, not 'cliff'"),
+        (
+            maximization_bias(),
+            KEQ(mev.Gaussian(np.array([1.0, 2.0]))),
+            "a kernel in a compiled loop has one number for scale, not (2,)",
+        ),
+    ],
+)
+def test_what_is_no_problem_and_no_algorithm(mdp: Any, algorithm: Any, sentence: str) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(sentence)}$"):
+        learn(mdp, algorithm, episodes=5)

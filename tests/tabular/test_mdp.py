@@ -161,6 +161,12 @@ NAMES = {"state_names": ("A", "B", "end"), "action_names": ("go", "toss")}
         ({"start": [1]}, r"start must have shape \(3,\), not \(1,\)"),
         ({"state_names": ("A",)}, "state_names must hold 3 names or none, not 1"),
         ({"action_names": ("a", "b", "c")}, "action_names must hold 2 names or none, not 3"),
+        ({"action_names": 5}, "action_names must be a list of names, not 5"),
+        ({"discount": "x"}, "the discount must be a number, not 'x'"),
+        ({"rewards": ["a", "b", "c", "d"]}, "rewards must hold numbers"),
+        ({"next_states": [1, 0.5, 2, 0]}, "next_states must hold whole numbers"),
+        ({"next_states": [1, float("nan"), 2, 0]}, "next_states must hold whole numbers"),
+        ({"start": None}, "start must hold numbers"),
     ],
 )  # fmt: skip
 def test_a_wrong_problem_gets_one_sentence(changes: dict[str, Any], sentence: str) -> None:

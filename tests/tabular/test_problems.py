@@ -100,6 +100,16 @@ def test_random_problems_branch_as_asked_and_repeat_with_their_seed() -> None:
         (lambda: noisy_grid(rewards=()), "a step needs at least one reward"),
         (lambda: random_mdp(3, 1, branching=4, discount=0.9, seed=0), "branching must lie in 1 .. 3 and actions be at least"),
         (lambda: random_mdp(3, 1, branching=1, discount=1.0, seed=0), r"a problem without end needs a discount in \[0, 1\), not"),
+        (lambda: random_mdp(3, 1, branching="x", discount=0.9, seed=0), "branching must be a whole number, not 'x'"),  # type: ignore[arg-type]
+        (lambda: random_mdp(3, 1, branching=1, discount="x", seed=0), "the discount must be a number, not 'x'"),  # type: ignore[arg-type]
+        (lambda: random_mdp(3, 1, branching=1, discount=0.9, seed=-1), "seed must be 0 or more, not -1"),
+        (lambda: random_mdp(10**9, 1, branching=1, discount=0.9, seed=0), "a random problem has up to 10,000,000 outcomes"),
+        (lambda: cliff_walking("10"), "width must be a whole number, not '10'"),  # type: ignore[arg-type]
+        (lambda: cliff_walking(10**9, 10**9), "a grid has up to 1,000,000 cells, not 1000000000 x 1000000000"),
+        (lambda: maximization_bias(2.5), "actions must be a whole number, not 2.5"),  # type: ignore[arg-type]
+        (lambda: maximization_bias(10**9), "actions must be at most 1,000,000, not 1000000000"),
+        (lambda: noisy_grid(rewards="abc"), "rewards must hold numbers"),  # type: ignore[arg-type]
+        (lambda: noisy_grid(discount="x"), "the discount must be a number, not 'x'"),  # type: ignore[arg-type]
     ],
 )  # fmt: skip
 def test_wrong_settings_get_one_sentence(make: Any, sentence: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -46,8 +47,12 @@ def test_a_schedule_begins_at_its_scale_and_never_rises(scale: float, delay: flo
         ({"scale": 0.1, "delay": math.inf}, "delay must be finite and not negative, not inf"),
         ({"scale": 0.1, "power": -0.5}, "power must be finite and not negative, not -0.5"),
         ({"scale": 0.1, "power": math.nan}, "power must be finite and not negative, not nan"),
+        ({"scale": "x"}, "a rate must be a number, not 'x'"),
+        ({"scale": None}, "a rate must be a number, not None"),
+        ({"scale": 0.1, "delay": True}, "delay must be a number, not True"),
+        ({"scale": 0.1, "power": [1]}, "power must be a number, not [1]"),
     ],
 )
-def test_bad_schedules(arguments: dict[str, float], sentence: str) -> None:
+def test_bad_schedules(arguments: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(sentence)}$"):
         Schedule(**arguments)

@@ -322,3 +322,18 @@ def test_a_wrong_policy_gets_one_sentence(policy: Any, sentence: str) -> None:
 def test_a_tolerance_is_positive() -> None:
     with pytest.raises(ValueError, match="tolerance must be positive, not 0"):
         solve(maximization_bias(), tolerance=0.0)
+
+
+def test_what_is_no_problem_no_tolerance_and_no_policy() -> None:
+    problem: Any = "cliff"
+    for ask in (solve, lambda mdp: evaluate(mdp, [0])):
+        with pytest.raises(MDPError, match="must be an MDP"):
+            ask(problem)
+    tolerance: Any = "x"
+    with pytest.raises(MDPError, match="tolerance must be a number, not 'x'"):
+        solve(cliff_walking(), tolerance=tolerance)
+    for policy in ("abc", None, 0.5):
+        with pytest.raises(MDPError, match="a policy is"):
+            evaluate(cliff_walking(), policy)
+    with pytest.raises(MDPError, match="a policy must hold numbers"):
+        evaluate(cliff_walking(), np.full((42, 4), "x"))

@@ -37,7 +37,12 @@ def check_whole(
             if least is None
             else f"from {least} to {most:,}"
         )
-        raise error(f"{what} must be {bounds}, not {value}")
+        raise error(f"{what} must be {bounds}, not {_shown(int(value))}")
+
+
+def _shown(value: int) -> str:
+    """A whole number, unless Python refuses to write so many digits."""
+    return str(value) if value.bit_length() < 1000 else "a number of hundreds of digits"
 
 
 def check_number(what: str, value: object, *, error: type[ValueError] = DataError) -> None:

@@ -738,7 +738,7 @@ def peak(command: list[str]) -> tuple[int, int, str]:
     if words[0] != "sh":
         words = [*maxmean.split(), *words]
     meter = (
-        "import resource, subprocess, sys; p = subprocess.run(sys.argv[1:], capture_output=True, timeout=100); "
+        "import resource, subprocess, sys; p = subprocess.run(sys.argv[1:], capture_output=True, timeout=500); "
         "print(p.returncode, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024, p.stderr.decode())"
     )
     found = subprocess.run([sys.executable, "-c", meter, *words], capture_output=True, text=True, check=True).stdout

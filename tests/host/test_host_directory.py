@@ -18,6 +18,7 @@ import pytest
 
 from host_toys import Walk, small
 from maxmean import DQN
+from maxmean.deep import directory
 from maxmean.deep.directory import LOCK, CheckpointError, alone
 from maxmean.host import HostError, making
 from maxmean.host import sinks as sinks_module
@@ -323,3 +324,13 @@ def test_a_directory_that_is_taken_away_is_said_to_be_gone(tmp_path: Path, monke
     with pytest.raises(CheckpointError, match=r"cannot write .*records\.parquet: its directory is gone"):
         train(out, 300)
     assert not out.exists()
+
+
+def test_a_lock_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
+    """In a directory from a stranger it could lead to any file of the user's."""
+    (precious := tmp_path / "precious").write_text("data")
+    (out := tmp_path / "run").mkdir()
+    (out / directory.LOCK).symlink_to(precious)
+    with pytest.raises(directory.CheckpointError, match="cannot use"), directory.alone(out):
+        pass
+    assert precious.read_text() == "data"

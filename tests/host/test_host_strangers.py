@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -71,7 +72,10 @@ def test_what_a_file_names_is_looked_up_and_never_called(
     assert "\n" not in str(refusal.value)
 
 
-@pytest.mark.parametrize("name", ["evil:Env-v0", "evil.part:Env-v0", "NoSuch-v0", "ALE/evil:Pong-v5", "evil"])
+@pytest.mark.parametrize(
+    "name",
+    ["evil:Env-v0", "evil.part:Env-v0", "NoSuch-v0", "ALE/evil:Pong-v5", "evil", "Ant-v5", "phys2d/CartPole-v1"],
+)
 def test_no_file_has_an_environment_imported(
     name: str, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -259,3 +263,24 @@ def test_what_a_header_cannot_hold_is_left_out_with_a_warning(tmp_path: Path, mo
     monkeypatch.setattr(saving, "LONGEST_TEXT", 10)
     with pytest.raises(HostError, match="more than a file's header can hold"):
         agent.save(tmp_path / "other")
+
+
+def test_a_pipe_is_no_agent(tmp_path: Path) -> None:
+    """Nobody may ever write to it."""
+    os.mkfifo(pipe := tmp_path / "pipe.safetensors")
+    with pytest.raises(HostError, match="it is no file"):
+        DQN.load(pipe, CARTPOLE)
+    assert watch.training_at(pipe) is None
+
+
+def test_a_state_of_ragged_numbers_is_none(file: Path) -> None:
+    ragged = {"__kind__": "tuple", "items": [1.0, [2.0, 3.0], 4.0, 5.0]}
+    forge_agent(file, put("environment/3/state", ragged))
+    with pytest.raises(HostError, match="that is no state of CartPoleEnv: 'state' is"):
+        KEBDQN.load(file, CARTPOLE)
+
+
+def test_a_number_larger_than_any_is_refused(file: Path) -> None:
+    forge_agent(file, put("given/learning_rate", 10**400))
+    with pytest.raises(HostError, match="learning_rate must be a finite number, not about 10"):
+        KEBDQN.load(file, CARTPOLE)

@@ -84,7 +84,9 @@ def alone(folder: Path) -> Iterator[None]:
     What a killed one has left half-written there goes: whoever holds the directory knows that nobody is still writing it.
     """
     with _usable(folder):
-        lock = open(folder / LOCK, "w")  # noqa: SIM115  (it is closed below)
+        # Neither emptied nor followed: in a stranger's directory it may be a link to anything, or a pipe.
+        flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+        lock = os.fdopen(os.open(folder / LOCK, flags, 0o666), "r+b", buffering=0)
     with lock:
         if not _lock(lock.fileno()):
             raise CheckpointError(

@@ -114,6 +114,8 @@ def read(path: Path, wanted: str = "") -> tuple[dict[str, Any], dict[str, np.nda
             yield name, array
 
     try:
+        if path.exists() and not path.is_file():
+            raise ValueError("it is no file")  # but a pipe, say, which nobody may ever write to
         with safe_open(path, "numpy") as file:
             header = file.metadata() or {}
             found = checksum(header.get("maxmean", ""), each(file))

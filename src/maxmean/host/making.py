@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib.util import find_spec
 from typing import Any
 
@@ -35,7 +36,7 @@ def make_env(name: str, **options: Any) -> Any:
         return gymnasium.make(name, **options)
     except gymnasium.error.DependencyNotInstalled as error:
         raise HostError(f"{name} cannot be made: {sentence(error)}") from None
-    except (gymnasium.error.Error, ModuleNotFoundError) as error:
+    except (gymnasium.error.Error, ImportError, ValueError) as error:
         if name in gymnasium.registry:
             raise HostError(f"{name} cannot be made: {sentence(error)}") from None
         package = name.partition(":")[0] if ":" in name else ""
@@ -52,7 +53,7 @@ def make_env(name: str, **options: Any) -> Any:
 
 
 def is_known(name: str) -> bool:
-    """Whether Gymnasium, or this package, knows an environment by that very id without importing anything that the id names."""
+    """Whether a file may name that environment: its code is there already, or is Gymnasium's own or ours."""
     import gymnasium
 
     from ..envs import register_gymnasium
@@ -62,7 +63,21 @@ def is_known(name: str) -> bool:
         import ale_py
 
         gymnasium.register_envs(ale_py)
-    return name in gymnasium.registry
+    spec = gymnasium.registry.get(name)
+    if spec is None:
+        return False
+    there = callable(spec.entry_point) or str(spec.entry_point).partition(":")[0] in sys.modules
+    return there or str(spec.entry_point).startswith(_OWN)
+
+
+_OWN = (
+    "gymnasium.envs.classic_control.",
+    "gymnasium.envs.toy_text.",
+    "gymnasium.envs.box2d",
+    "maxmean.envs.gymnasium_env:",
+    "ale_py.",
+)
+"""Where the code of environments lies that a file may name. Others of Gymnasium's registry import MuJoCo, Flax and the like."""
 
 
 def opened(env: Any, name: str) -> Any:

@@ -14,6 +14,7 @@ from ..deep.exploration import EpsilonGreedy
 from ..deep.networks import Perceptron, Trunk
 from ..deep.settings import Settings
 from ..names import unknown
+from ..untrusted import brief
 from .errors import HostError
 from .habits import setting
 
@@ -153,7 +154,10 @@ def _checked(name: str, value: Any, default: Any) -> Any:
     elif isinstance(default, float):
         if isinstance(value, bool) or not isinstance(value, Real):
             raise HostError(f"{name} must be a number, not {value!r}")
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:
+            raise HostError(f"{name} must be a finite number, not {brief(value)}") from None
     elif isinstance(default, str) and not isinstance(value, str):
         raise HostError(f"{name} must be a text, not {value!r}")
     return value

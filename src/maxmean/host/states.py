@@ -28,8 +28,11 @@ def _numbers(n: int) -> Callable[[Any], bool]:
     """Whether it is a vector of so many numbers, as an array or a tuple."""
 
     def fits(value: Any) -> bool:
-        kind = isinstance(value, tuple | np.ndarray) and np.asarray(value).dtype.kind
-        return kind in ("i", "f") and np.shape(value) == (n,)
+        try:
+            array = np.asarray(value) if isinstance(value, tuple | np.ndarray) else None
+        except ValueError:  # parts of different lengths
+            array = None
+        return array is not None and array.dtype.kind in "if" and array.shape == (n,)
 
     return fits
 

@@ -141,6 +141,8 @@ def _header(path: Path) -> dict[str, Any] | None:
     """What a file says of itself, if it is one of ours."""
     from safetensors import SafetensorError, safe_open
 
+    if not path.is_file():  # but a pipe, say, which nobody may ever write to
+        return None
     try:
         with safe_open(path, "numpy") as file:
             return parse((file.metadata() or {})["maxmean"])

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..deep.policy import Policy, all_finite, with_suffix
 from ..deep.watch import Moment, Panel, check_play
-from ..untrusted import ContentError, contents, mapping, number, optional, parse, several, take, whole
+from ..untrusted import ContentError, mapping, number, optional, parse, read_json, several, take, whole
 from ..untrusted import text as text_of
 from . import plain
 from .algorithms import ALGORITHMS
@@ -27,8 +27,6 @@ from .worlds import World
 
 LEAST_HEIGHT = 300
 """Pixels. Smaller pictures are enlarged."""
-LARGEST_PLAN = 2**24
-"""Bytes of a plan that is worth a look."""
 
 
 def training_at(path: str | Path) -> Path | None:
@@ -40,8 +38,9 @@ def training_at(path: str | Path) -> Path | None:
     found = sorted([*path.glob("training.safetensors"), *path.glob("runs/*/training.safetensors")])
     if found:
         return max(found, key=_score)
-    with suppress(OSError, ContentError):
-        if "algorithm" in parse(contents(path / "plan.json", LARGEST_PLAN)):
+    with suppress(ContentError):
+        plan = read_json(path / "plan.json")
+        if isinstance(plan, dict) and "algorithm" in plan:
             raise HostError(
                 f"{path} has an agent's records but not the agent: write it with agent.save(path), and watch that"
             )

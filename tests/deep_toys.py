@@ -11,12 +11,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from maxmean.deep import rollouts
 from maxmean.deep.agents import Agent
-from maxmean.deep.family import Family
+from maxmean.deep.core.family import Family
+from maxmean.deep.core.replay import Transition
+from maxmean.deep.device import rollouts
+from maxmean.deep.device.program import Program, Run
 from maxmean.deep.networks import Convolution, Dense, Ensemble, Perceptron, Trunk, Weights
-from maxmean.deep.program import Program, Run
-from maxmean.deep.replay import Transition
 from maxmean.deep.settings import Settings
 from maxmean.envs import Environment, Step
 from maxmean.envs.random import below, words

@@ -60,7 +60,7 @@ def _use_agent(folder: Path) -> Any:
     import numpy as np
 
     from maxmean import KEBDQN
-    from maxmean.host import watch
+    from maxmean.deep.host import watch
 
     _little_memory()
     with warnings.catch_warnings():
@@ -81,7 +81,7 @@ def _forge_agent(folder: Path, luck: random.Random) -> None:
 
 def _little_memory() -> None:
     """Have the machine look like one with half a gigabyte, so that what asks for more is refused before it is taken."""
-    from maxmean.deep import memory
+    from maxmean.deep.core import memory
 
     memory.available = lambda: 2**29
 
@@ -166,8 +166,8 @@ def _use_checkpoints(folder: Path) -> Any:
     import numpy as np
 
     from maxmean.deep import checkpoint
-    from maxmean.deep.block import make_blocks
-    from maxmean.deep.plan import Plan
+    from maxmean.deep.device.block import make_blocks
+    from maxmean.deep.device.plan import Plan
 
     env, settings = _toy()
     (block,) = make_blocks(Plan.of(env, "dqn", 1, None, settings), batched=None)

@@ -2,7 +2,7 @@
 
 Estimators of the maximum expected value. ``maxmean.estimate(data)`` is the front door, :mod:`maxmean.mev` the statistics behind
 it, :mod:`maxmean.tabular` the learners on finite MDPs, :mod:`maxmean.envs` environments in JAX, :mod:`maxmean.deep` deep
-learners there, :mod:`maxmean.host` the same in Gymnasium's environments, :mod:`maxmean.lab` the laboratory that checks them.
+learners there, :mod:`maxmean.deep.host` the same in Gymnasium's environments, :mod:`maxmean.lab` the laboratory that checks them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import mev
-    from .host.algorithms import BDQN, DDQN, DQN, KEBDQN, SCDQN, TEBDQN, AdaKEBDQN, AdaTEBDQN, MaxMinDQN
+    from .deep.host.algorithms import BDQN, DDQN, DQN, KEBDQN, SCDQN, TEBDQN, AdaKEBDQN, AdaTEBDQN, MaxMinDQN
     from .mev.compare import Comparison, compare
     from .mev.data import DataError
     from .mev.estimate import Estimate, estimate
@@ -37,7 +37,7 @@ __all__ = [
     "mev",
 ]
 
-_ROOMS = ("deep", "envs", "host", "lab", "mev", "tabular")
+_ROOMS = ("deep", "envs", "lab", "mev", "tabular")
 
 _AGENTS = ("BDQN", "DDQN", "DQN", "KEBDQN", "SCDQN", "TEBDQN", "AdaKEBDQN", "AdaTEBDQN", "MaxMinDQN")
 
@@ -47,7 +47,7 @@ _HOME = {
     "DataError": "mev.data",
     "Estimate": "mev.estimate",
     "estimate": "mev.estimate",
-} | dict.fromkeys(_AGENTS, "host")
+} | dict.fromkeys(_AGENTS, "deep.host")
 
 
 def __getattr__(name: str) -> Any:

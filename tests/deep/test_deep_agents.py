@@ -24,8 +24,8 @@ from maxmean.deep.agents import (
     AgentError,
     MaxMinDQN,
 )
+from maxmean.deep.core.family import Family, families
 from maxmean.deep.exploration import EpsilonGreedy, HeadPerEpisode
-from maxmean.deep.family import Family, families
 from maxmean.deep.settings import Settings
 
 

@@ -11,13 +11,13 @@ import pytest
 
 from deep_toys import random_weights
 from maxmean import envs
-from maxmean.deep import fused
 from maxmean.deep.agents import BDQN, DQN, KEBDQN, Agent, MaxMinDQN
-from maxmean.deep.family import Family
+from maxmean.deep.core import fused
+from maxmean.deep.core.family import Family
+from maxmean.deep.core.optimizers import Corrections
+from maxmean.deep.core.update import Batch, Update
 from maxmean.deep.networks import Convolution, Ensemble
-from maxmean.deep.optimizers import Corrections
 from maxmean.deep.settings import Settings
-from maxmean.deep.update import Batch, Update
 
 RATE, FIRST, SECOND = 0.01, 1.7, 2.5
 

@@ -16,8 +16,8 @@ import pytest
 from deep_toys import CORRIDOR
 from inside import maxmean
 from maxmean import deep
-from maxmean.deep import memory
-from maxmean.deep.plan import MOST_RUNS, Plan
+from maxmean.deep.core import memory
+from maxmean.deep.device.plan import MOST_RUNS, Plan
 from maxmean.deep.settings import Settings
 
 ODD: Any = object()
@@ -144,7 +144,7 @@ def test_a_device_that_finds_no_room_is_told_in_a_sentence(said: str, monkeypatc
     def full(_: object) -> None:
         raise jax.errors.JaxRuntimeError(said)
 
-    monkeypatch.setattr(deep.block.Block, "create", full)
+    monkeypatch.setattr(deep.device.block.Block, "create", full)
     with pytest.raises(deep.AgentError, match="the device has not enough memory left for this training, which needs"):
         train()
 
@@ -153,7 +153,7 @@ def test_another_error_of_the_device_is_not_called_so(monkeypatch: pytest.Monkey
     def broken(_: object) -> None:
         raise jax.errors.JaxRuntimeError("INTERNAL: something else")
 
-    monkeypatch.setattr(deep.block.Block, "create", broken)
+    monkeypatch.setattr(deep.device.block.Block, "create", broken)
     with pytest.raises(jax.errors.JaxRuntimeError, match="something else"):
         train()
 

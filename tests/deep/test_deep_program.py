@@ -30,13 +30,13 @@ from deep_toys import (
 )
 from maxmean.deep import targets
 from maxmean.deep.agents import BDQN, DDQN, DQN, SCDQN, TEBDQN, AdaTEBDQN, Agent, MaxMinDQN
+from maxmean.deep.core.family import Family
+from maxmean.deep.core.replay import Transition
+from maxmean.deep.core.update import Batch, Update
+from maxmean.deep.device.program import Program, Run
 from maxmean.deep.exploration import HeadPerEpisode
-from maxmean.deep.family import Family
-from maxmean.deep.program import Program, Run
-from maxmean.deep.replay import Transition
 from maxmean.deep.settings import Settings
 from maxmean.deep.targets import value_of
-from maxmean.deep.update import Batch, Update
 from maxmean.envs import Breakout, Environment
 
 MAX_HEADS = Agent("max-heads", targets.maximum, HeadPerEpisode(), members=3)

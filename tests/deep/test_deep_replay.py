@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from deep_toys import QUICK, same, structure
-from maxmean.deep import replay
-from maxmean.deep.replay import Layout
+from maxmean.deep.core import replay
+from maxmean.deep.core.replay import Layout
 
 TYPES = ("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "float32")
 

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 from deep_toys import QUICK, SMALL, Place, Table, differences, filled_with, holding, program_of, start
-from maxmean.deep import rollouts
 from maxmean.deep.agents import BDQN, DQN, AdaKEBDQN, AdaTEBDQN, Agent, MaxMinDQN
+from maxmean.deep.device import rollouts
+from maxmean.deep.device.program import Program, Purpose, Run, derive
 from maxmean.deep.networks import Perceptron
-from maxmean.deep.program import Program, Purpose, Run, derive
 from maxmean.envs.random import word_array
 
 WALK = Table(

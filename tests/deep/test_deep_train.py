@@ -17,9 +17,10 @@ import pandas as pd
 import pytest
 
 from maxmean import deep, envs
-from maxmean.deep import checkpoint, directory, memory
-from maxmean.deep.block import Block, make_blocks
-from maxmean.deep.plan import Plan
+from maxmean.deep import checkpoint, directory
+from maxmean.deep.core import memory
+from maxmean.deep.device.block import Block, make_blocks
+from maxmean.deep.device.plan import Plan
 from maxmean.deep.records import TABLES
 
 SMALL = deep.Settings(

@@ -16,11 +16,11 @@ import deep_torch
 from deep_toys import QUICK, apart, differences, random_weights, same, structure, zeros_like
 from maxmean.deep import targets
 from maxmean.deep.agents import BDQN, DDQN, DQN, KEBDQN, SCDQN, TEBDQN, AdaTEBDQN, Agent, MaxMinDQN
+from maxmean.deep.core.family import Family
+from maxmean.deep.core.update import Batch, Learner, Losses, Update
 from maxmean.deep.exploration import EpsilonGreedy
-from maxmean.deep.family import Family
 from maxmean.deep.networks import Convolution, Ensemble, Weights
 from maxmean.deep.settings import Settings
-from maxmean.deep.update import Batch, Learner, Losses, Update
 
 SHAPE, FILTERS, HIDDEN, ACTIONS, BATCH, DISCOUNT = (5, 6, 2), 3, 7, 4, 12, 0.9
 ALPHAS = [0.05, 0.2, 0.4]

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from maxmean import DQN, KEBDQN
+from maxmean.deep.host import HostError
+from maxmean.deep.host.making import make_env
 from maxmean.deep.networks import Nature
-from maxmean.host import HostError
-from maxmean.host.making import make_env
 
 PONG = "ALE/Pong-v5"
 TINY: dict[str, Any] = {

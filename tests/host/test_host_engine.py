@@ -11,10 +11,10 @@ import pytest
 
 from host_toys import Counter, Walk, small
 from maxmean import DQN, KEBDQN, AdaTEBDQN, MaxMinDQN
-from maxmean.deep import replay
-from maxmean.deep.program import Purpose, derive
+from maxmean.deep.core import replay
+from maxmean.deep.device.program import Purpose, derive
+from maxmean.deep.host import Algorithm
 from maxmean.envs.random import below, word_array
-from maxmean.host import Algorithm
 
 AGENTS: list[tuple[type[Algorithm], dict[str, Any]]] = [
     (DQN, {}),

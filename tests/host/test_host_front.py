@@ -16,9 +16,9 @@ import pytest
 import maxmean
 from host_toys import Counter, Walk, small
 from maxmean import BDQN, DDQN, DQN, KEBDQN, SCDQN, TEBDQN, AdaTEBDQN, MaxMinDQN, mev
+from maxmean.deep.host import Algorithm, HostError
+from maxmean.deep.host import sinks as sinks_module
 from maxmean.deep.records import RECORD_COLUMNS
-from maxmean.host import Algorithm, HostError
-from maxmean.host import sinks as sinks_module
 
 EIGHT: list[tuple[type[Algorithm], dict[str, Any]]] = [
     (DQN, {}),
@@ -103,7 +103,7 @@ def test_an_environment_that_is_none_gets_one_sentence() -> None:
 
 @pytest.mark.parametrize(("missing", "package"), [("ale_py", "ale-py"), ("cv2", "opencv-python-headless")])
 def test_atari_says_what_to_install(missing: str, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("maxmean.host.making.find_spec", lambda name: None if name == missing else name)
+    monkeypatch.setattr("maxmean.deep.host.making.find_spec", lambda name: None if name == missing else name)
     sentence = rf"ALE/Pong-v5 needs the package {package}, which is not installed: pip install 'maxmean\[atari\]'"
     with pytest.raises(HostError, match=sentence):
         DQN("ALE/Pong-v5")
@@ -317,7 +317,7 @@ def test_a_warning_on_the_command_line_is_a_sentence(tmp_path: Path) -> None:
 
 
 def test_an_agent_is_trained_once(tmp_path: Path) -> None:
-    from maxmean.host.commands import train
+    from maxmean.deep.host.commands import train
 
     with pytest.raises(HostError, match=r"^dqn is named twice$"):
         train("CartPole-v1", [("dqn", {})] * 2, 10, 1, None, {}, tmp_path, 10, False, False, True)

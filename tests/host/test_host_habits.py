@@ -17,8 +17,8 @@ import maxmean
 from host_toys import Counter, small
 from maxmean import DQN, KEBDQN
 from maxmean.deep import EpsilonGreedy
+from maxmean.deep.host import HostError
 from maxmean.deep.networks import Perceptron
-from maxmean.host import HostError
 
 
 def agent(**settings: Any) -> Any:

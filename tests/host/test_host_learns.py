@@ -8,8 +8,8 @@ import pytest
 
 from maxmean import DQN, KEBDQN, mev
 from maxmean.deep import EpsilonGreedy
+from maxmean.deep.host import Algorithm
 from maxmean.deep.networks import Perceptron
-from maxmean.host import Algorithm
 
 
 def best_return(kind: type[Algorithm], env: str, steps: int, score: float, **settings: Any) -> float:

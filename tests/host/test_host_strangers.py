@@ -17,8 +17,8 @@ from safetensors import safe_open
 from host_toys import Walk, small
 from maxmean import DQN, KEBDQN, mev
 from maxmean.deep import EpsilonGreedy
+from maxmean.deep.host import HostError, plain, saving, watch
 from maxmean.deep.networks import Perceptron
-from maxmean.host import HostError, plain, saving, watch
 from strangers import NASTY, drop, entries, forge_agent, nothing_runs, put
 
 CARTPOLE = "CartPole-v1"

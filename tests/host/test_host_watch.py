@@ -15,9 +15,9 @@ from typer.testing import CliRunner
 from host_toys import Counter, small
 from maxmean import DQN, KEBDQN, MaxMinDQN
 from maxmean.cli import app
+from maxmean.deep.host import HostError, watch
+from maxmean.deep.host.making import make_env
 from maxmean.deep.watch import WIDTH
-from maxmean.host import HostError, watch
-from maxmean.host.making import make_env
 
 BREAKOUT = "maxmean/Breakout-v0"  # it draws itself without pygame
 

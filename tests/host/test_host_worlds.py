@@ -13,7 +13,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from host_toys import LENGTH, Counter, small
 from maxmean import DQN, KEBDQN
-from maxmean.host import Algorithm
+from maxmean.deep.host import Algorithm
 
 
 def stored(agent: Algorithm) -> Any:

@@ -29,11 +29,11 @@ if TYPE_CHECKING:
         MaxMinDQN,
     )
     from .checkpoint import CheckpointError
+    from .device.training import Training, train
     from .exploration import EpsilonGreedy, HeadPerEpisode
     from .policy import Policy, load
     from .settings import Settings
     from .targets import NextValues
-    from .training import Training, train
 
 __all__ = [
     "AGENTS",
@@ -81,8 +81,8 @@ _HOME = {
     "load": "policy",
     "Settings": "settings",
     "NextValues": "targets",
-    "Training": "training",
-    "train": "training",
+    "Training": "device.training",
+    "train": "device.training",
 }
 
 

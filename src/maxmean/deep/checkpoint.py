@@ -21,11 +21,11 @@ from safetensors.numpy import save_file
 
 from ..untrusted import ContentError, read_json
 from ..whole import PREFIX, write_whole
-from .block import Block
+from .core.memory import size
+from .device.block import Block
+from .device.rollouts import QUANTILES
 from .directory import CheckpointError, clear, system_error, writing
-from .memory import size
 from .records import Records
-from .rollouts import QUANTILES
 
 __all__ = ["KEPT", "CheckpointError", "checkpoints", "restore", "save"]
 

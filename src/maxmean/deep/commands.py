@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..host.making import need_gymnasium
 from . import PACKAGES
+from .host.making import need_gymnasium
 
 if TYPE_CHECKING:
     import numpy as np
@@ -136,7 +136,7 @@ def train(
             env, chosen, steps, seeds, learning_rate, given, options, out, checkpoint_interval, workers, quiet
         )
     else:
-        from ..host.commands import train as train_on_host
+        from .host.commands import train as train_on_host
 
         if options:
             raise _refusal(f"{', '.join(options)} can be set for minatar's games, not for {env}")
@@ -168,8 +168,8 @@ def _on_device(
     """Train where environment and agent are one program; the records, and whether all steps were taken."""
     from .. import envs
     from .agents import parse_agent
+    from .device.training import train as run
     from .settings import Settings
-    from .training import train as run
 
     found = run(
         envs.make(env, **options),
@@ -244,7 +244,7 @@ def watch(
 def _player(path: str, env: str | None) -> tuple[Policy, Callable[..., Iterator[Moment]], float]:
     """The policy at ``path``, a function that plays an episode of it, and frames a second; from either engine."""
     if find_spec("gymnasium") is not None:
-        from ..host import watch as host
+        from .host import watch as host
 
         training = host.training_at(path)
         if training is not None:

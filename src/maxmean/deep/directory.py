@@ -17,7 +17,7 @@ from typing import Any
 from ..mev.show import shortened
 from ..untrusted import ContentError, read_json
 from ..whole import PREFIX, half_written, write_whole
-from .plan import difference
+from .device.plan import difference
 
 LOCK = f"{PREFIX}lock"
 

@@ -22,10 +22,10 @@ from ..untrusted import ContentError, contents, mapping, number, one_of, parse, 
 from ..whole import write_whole
 from . import networks
 from .agents import AgentError
+from .device.plan import describe_environment
+from .device.program import Program
 from .exploration import vote
 from .networks import Convolution, Ensemble, Nature, Perceptron, Trunk, Weights
-from .plan import describe_environment
-from .program import Program
 
 FORMAT = 2
 """1 had no checksum."""

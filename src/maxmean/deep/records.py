@@ -13,8 +13,8 @@ import pandas as pd
 
 from ..untrusted import Check, ContentError, mapping, real, several, take, text, whole
 from ..whole import as_parquet, write_whole
-from .block import Block, Measurement
-from .plan import RunId
+from .device.block import Block, Measurement
+from .device.plan import RunId
 
 TABLES = ("records", "heads", "quantiles")
 

@@ -84,9 +84,9 @@ def calibrate(agents: Sequence[str], seeds: int, settings: Settings, *, batched:
     from dataclasses import replace
 
     from .... import envs
-    from ....deep.block import make_blocks
-    from ....deep.memory import need, size
-    from ....deep.plan import Plan
+    from ....deep.core.memory import need, size
+    from ....deep.device.block import make_blocks
+    from ....deep.device.plan import Plan
     from ...engines import cores
     from .study import make_agent, training_settings
 

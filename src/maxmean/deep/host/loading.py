@@ -14,13 +14,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..deep.agents import AGENTS, AgentError
-from ..deep.policy import all_finite, named_leaves
-from ..deep.program import Run
-from ..deep.records import Records
-from ..envs import EnvError
-from ..mev.kernels import KernelError
-from ..untrusted import ContentError, mapping, number, one_of, parse, several, take, whole
+from ...envs import EnvError
+from ...mev.kernels import KernelError
+from ...untrusted import ContentError, mapping, number, one_of, parse, several, take, whole
+from ..agents import AGENTS, AgentError
+from ..device.program import Run
+from ..policy import all_finite, named_leaves
+from ..records import Records
 from . import plain, states
 from .errors import HostError, sentence
 from .learner import KEPT_STATES, Clock, Lanes

@@ -9,9 +9,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from .agents import Adaptation, Agent, AgentError
-from .exploration import Exploration, HeadPerEpisode
-from .targets import NextValues, Rule
+from ..agents import Adaptation, Agent, AgentError
+from ..exploration import Exploration, HeadPerEpisode
+from ..targets import NextValues, Rule
 
 Array = jax.Array
 

@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from ..envs import Environment
-from ..envs.random import below, chance, threefry, word_array
-from . import replay
-from .family import Family
-from .networks import Ensemble, Trunk, Weights, fitting_trunk
-from .replay import Layout, Transition
-from .settings import Settings
-from .update import Batch, Learner, Update
+from ...envs import Environment
+from ...envs.random import below, chance, threefry, word_array
+from ..core import replay
+from ..core.family import Family
+from ..core.replay import Layout, Transition
+from ..core.update import Batch, Learner, Update
+from ..networks import Ensemble, Trunk, Weights, fitting_trunk
+from ..settings import Settings
 
 Array = jax.Array
 

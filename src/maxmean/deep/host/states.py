@@ -20,7 +20,7 @@ import gymnasium
 import numpy as np
 from gymnasium.vector import SyncVectorEnv
 
-from ..envs.generators import generator_at
+from ...envs.generators import generator_at
 from .errors import HostError
 
 

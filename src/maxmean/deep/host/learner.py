@@ -11,11 +11,11 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from ..deep.family import Family
-from ..deep.memory import need_of, refuse_too_much
-from ..deep.program import Program, Run, Tally
-from ..deep.settings import Settings
-from ..deep.update import copy_target
+from ..core.family import Family
+from ..core.memory import need_of, refuse_too_much
+from ..core.update import copy_target
+from ..device.program import Program, Run, Tally
+from ..settings import Settings
 from . import states
 from .engine import Engine, Outside, engine_of
 from .rollouts import Player

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..deep import agents
+from .. import agents
 from .algorithm import Algorithm
 
 

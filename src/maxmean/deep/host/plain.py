@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from ..deep.agents import AgentError
-from ..deep.exploration import EpsilonGreedy
-from ..deep.networks import Trunk
-from ..deep.policy import describe_trunk, described_trunk
-from ..mev.kernels import KERNELS, Kernel
-from ..untrusted import ContentError, mapping, number, several, take, text, truth, whole
+from ...mev.kernels import KERNELS, Kernel
+from ...untrusted import ContentError, mapping, number, several, take, text, truth, whole
+from ..agents import AgentError
+from ..exploration import EpsilonGreedy
+from ..networks import Trunk
+from ..policy import describe_trunk, described_trunk
 from .errors import HostError
 
 _KIND = "__kind__"

@@ -9,14 +9,14 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from ..envs.random import below
+from ...envs.random import below
+from ..networks import Ensemble, Weights
+from ..settings import Settings
+from ..targets import NextValues, value_of
 from . import fused
 from .family import Family
 from .fused import Matrix
-from .networks import Ensemble, Weights
 from .optimizers import Corrections, adam, rmsprop
-from .settings import Settings
-from .targets import NextValues, value_of
 
 Array = jax.Array
 

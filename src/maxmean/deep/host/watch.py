@@ -13,10 +13,10 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from ..deep.policy import Policy, all_finite, with_suffix
-from ..deep.watch import Moment, Panel, check_play
-from ..untrusted import ContentError, mapping, number, optional, parse, read_json, several, take, whole
-from ..untrusted import text as text_of
+from ...untrusted import ContentError, mapping, number, optional, parse, read_json, several, take, whole
+from ...untrusted import text as text_of
+from ..policy import Policy, all_finite, with_suffix
+from ..watch import Moment, Panel, check_play
 from . import plain
 from .algorithms import ALGORITHMS
 from .errors import HostError, sentence

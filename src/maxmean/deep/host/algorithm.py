@@ -13,12 +13,12 @@ import pandas as pd
 from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
-from ..deep.agents import Agent, AgentError, whole_number
-from ..deep.block import Measurement
-from ..deep.memory import fitting
-from ..deep.plan import RunId, Variant
-from ..deep.progress import interruptible, make_reporter, standard_error
-from ..deep.records import Records
+from ..agents import Agent, AgentError, whole_number
+from ..core.memory import fitting
+from ..device.block import Measurement
+from ..device.plan import RunId, Variant
+from ..progress import interruptible, make_reporter, standard_error
+from ..records import Records
 from . import habits, loading, saving
 from .errors import HostError, Stopped
 from .learner import Learner
@@ -43,9 +43,9 @@ class Algorithm:
         A second environment, in which the agent is tested and its bias measured; by default one more of ``env``'s id.
     settings
         Those of the agent (``alpha``, ``kernel``, ``k``, ... ; see :mod:`maxmean.deep.agents`), of its training
-        (:class:`maxmean.deep.Settings`) and of the host (:class:`maxmean.host.settings.Host`: ``seed``, ``network``,
+        (:class:`maxmean.deep.Settings`) and of the host (:class:`maxmean.deep.host.settings.Host`: ``seed``, ``network``,
         ``train_every``, ``gradient_steps``, ``measure_bias``). The defaults are those of the observations' kind
-        (:data:`maxmean.host.settings.PRESETS`).
+        (:data:`maxmean.deep.host.settings.PRESETS`).
     """
 
     make: ClassVar[Callable[..., Agent]]

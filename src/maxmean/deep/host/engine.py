@@ -1,7 +1,6 @@
 """The engine: what runs on the device while the environment steps on the host.
 
-It is deep's program (:class:`maxmean.deep.program.Program`) with another driver. There the environment is a part of the compiled
-loop; here the host tells the device, once a step, what has happened, in one array (a :class:`Message`), and two compiled calls
+It is the device's program with another driver. There the environment is a part of the compiled loop; here the host tells the device, once a step, what has happened, in one array (a :class:`Message`), and two compiled calls
 follow it. ``act`` chooses the next actions and is short; ``learn`` stores the transitions and updates, and nobody waits for it:
 the environment takes its step meanwhile. So an action is chosen with the weights *before* the update of the same step, always, on
 every machine.
@@ -20,14 +19,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..deep import replay
-from ..deep.exploration import vote
-from ..deep.networks import Weights
-from ..deep.program import Program, Purpose, Run, derive, first_weights
-from ..deep.replay import Layout, Transition
-from ..deep.rollouts import Bias, summary
-from ..envs import EnvError, Environment, Step
-from ..envs.random import below, word_array
+from ...envs import EnvError, Environment, Step
+from ...envs.random import below, word_array
+from ..core import replay
+from ..core.replay import Layout, Transition
+from ..device.program import Program, Purpose, Run, derive, first_weights
+from ..device.rollouts import Bias, summary
+from ..exploration import vote
+from ..networks import Weights
 
 Array = jax.Array
 

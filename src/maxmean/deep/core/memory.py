@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import jax
 
-from .agents import AgentError
-from .block import Block
-from .program import Program
+from ..agents import AgentError
+from ..device.block import Block
+from ..device.program import Program
 
 
 class Need(NamedTuple):

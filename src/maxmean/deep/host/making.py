@@ -6,7 +6,7 @@ import sys
 from importlib.util import find_spec
 from typing import Any
 
-from ..names import unknown
+from ...names import unknown
 from .errors import HostError, sentence
 
 
@@ -24,7 +24,7 @@ def make_env(name: str, **options: Any) -> Any:
     """
     import gymnasium
 
-    from ..envs import register_gymnasium
+    from ...envs import register_gymnasium
 
     register_gymnasium()
     if name.startswith("ALE/"):
@@ -56,7 +56,7 @@ def is_known(name: str) -> bool:
     """Whether a file may name that environment: its code is there already, or is Gymnasium's own or ours."""
     import gymnasium
 
-    from ..envs import register_gymnasium
+    from ...envs import register_gymnasium
 
     register_gymnasium()
     if name.startswith("ALE/") and find_spec("ale_py") is not None:

@@ -1,6 +1,6 @@
 """A whole training in one file: safetensors, with what the arrays mean as JSON in its header, and a checksum of both.
 
-The file appears whole or not at all. :mod:`maxmean.host.loading` opens it, which cannot run code.
+The file appears whole or not at all. :mod:`maxmean.deep.host.loading` opens it, which cannot run code.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..deep.directory import system_error, unwritten
-from ..deep.policy import named_leaves, with_suffix
-from ..untrusted import few_enough
-from ..whole import appearing
+from ...untrusted import few_enough
+from ...whole import appearing
+from ..directory import system_error, unwritten
+from ..policy import named_leaves, with_suffix
 from . import plain, states
 from .errors import HostError
 from .worlds import Worlds

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
-from ..deep.agents import AGENTS, Agent, AgentError, whole_number
-from ..deep.exploration import EpsilonGreedy
-from ..deep.networks import Perceptron, Trunk
-from ..deep.settings import Settings
-from ..names import unknown
-from ..untrusted import brief
+from ...names import unknown
+from ...untrusted import brief
+from ..agents import AGENTS, Agent, AgentError, whole_number
+from ..exploration import EpsilonGreedy
+from ..networks import Perceptron, Trunk
+from ..settings import Settings
 from .errors import HostError
 from .habits import setting
 

@@ -11,7 +11,7 @@ from gymnasium import spaces
 from gymnasium.vector.utils import batch_space, iterate
 from numpy.typing import NDArray
 
-from ..deep.networks import Nature, Trunk, fitting_trunk
+from ..networks import Nature, Trunk, fitting_trunk
 from .errors import HostError
 
 MAX_ACTIONS = 256

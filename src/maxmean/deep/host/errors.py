@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..mev.show import shortened
+from ...mev.show import shortened
 
 
 class HostError(ValueError):

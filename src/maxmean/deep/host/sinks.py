@@ -11,10 +11,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..deep.directory import alone, check_name, system_error, unwritten, writing
-from ..deep.records import Records, read_table
-from ..untrusted import ContentError
-from ..whole import write_whole
+from ...untrusted import ContentError
+from ...whole import write_whole
+from ..directory import alone, check_name, system_error, unwritten, writing
+from ..records import Records, read_table
 from .errors import HostError, sentence
 
 Sink = Callable[[dict[str, Any], Records], None]

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import pandas as pd
 from rich.console import Console
 
-from ..deep.agents import parse_arguments, whole_number
-from ..deep.directory import held, writing
-from ..deep.plan import MOST_RUNS
-from ..deep.progress import standard_error
-from ..whole import as_parquet, write_whole
+from ...whole import as_parquet, write_whole
+from ..agents import parse_arguments, whole_number
+from ..device.plan import MOST_RUNS
+from ..directory import held, writing
+from ..progress import standard_error
 from .errors import HostError, Stopped
 from .keeping import Keeper
 from .making import need_gymnasium

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from ..envs.random import word_array
-from .agents import Adaptation
-from .exploration import vote
+from ...envs.random import word_array
+from ..agents import Adaptation
+from ..exploration import vote
+from ..targets import value_of
 from .program import Program, Purpose, Run, derive
-from .targets import value_of
 
 Array = jax.Array
 

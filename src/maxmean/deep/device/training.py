@@ -15,17 +15,17 @@ import numpy as np
 import pandas as pd
 from rich.console import Console
 
-from .. import envs
-from . import checkpoint, policy
-from .agents import Agent, AgentError, truth, whole_number
+from ... import envs
+from .. import checkpoint, policy
+from ..agents import Agent, AgentError, truth, whole_number
+from ..core.memory import Need, fitting, need, refuse_too_much
+from ..directory import clear, held, writing
+from ..policy import Policy
+from ..progress import Silent, interruptible, make_reporter, standard_error
+from ..records import Records
+from ..settings import Settings
 from .block import Block, make_blocks
-from .directory import clear, held, writing
-from .memory import Need, fitting, need, refuse_too_much
 from .plan import Plan
-from .policy import Policy
-from .progress import Silent, interruptible, make_reporter, standard_error
-from .records import Records
-from .settings import Settings
 
 CHECKPOINT_INTERVAL = 50_000
 

@@ -15,9 +15,9 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from ..deep.program import Purpose, Run
-from ..deep.rollouts import QUANTILES, turn
-from ..deep.rollouts import Bias as Sums
+from ..device.program import Purpose, Run
+from ..device.rollouts import QUANTILES, turn
+from ..device.rollouts import Bias as Sums
 from . import states
 from .engine import Engine
 from .worlds import World

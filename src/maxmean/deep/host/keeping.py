@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..deep.directory import writing
-from ..whole import appearing
+from ...whole import appearing
+from ..directory import writing
 from .errors import HostError
 
 if TYPE_CHECKING:

@@ -15,12 +15,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..core.family import Family
+from ..core.update import copy_target
+from ..settings import Settings
 from . import rollouts
-from .family import Family
 from .plan import Plan, RunId
 from .program import Program, Run, Tally
-from .settings import Settings
-from .update import copy_target
 
 RUNS = "runs"
 """The axis of the runs that advance together."""

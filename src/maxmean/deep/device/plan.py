@@ -9,10 +9,10 @@ from itertools import islice
 from numbers import Real
 from typing import Any, NamedTuple
 
-from ..envs import Environment
-from .agents import Agent, AgentError, parse_agent, whole_number
-from .family import families
-from .settings import Settings
+from ...envs import Environment
+from ..agents import Agent, AgentError, parse_agent, whole_number
+from ..core.family import families
+from ..settings import Settings
 
 MOST_RUNS = 10_000
 """Of one training."""

@@ -40,9 +40,9 @@ def measure(agent_name: str, runs: int, game: str) -> str:
 
     from maxmean import deep, envs
     from maxmean.deep.device.block import make_blocks
-    from maxmean.deep.device.plan import Plan
+    from maxmean.deep.device.plan import TrainingPlan
 
-    plan = Plan.of(envs.make(f"minatar/{game}"), deep.AGENTS[agent_name](), runs, None, deep.Settings())
+    plan = TrainingPlan.of(envs.make(f"minatar/{game}"), deep.AGENTS[agent_name](), runs, None, deep.Settings())
     (block,) = make_blocks(plan, batched=True)
     block.create()
     block.advance(block.settings.warmup, lambda: False)

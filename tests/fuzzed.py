@@ -167,10 +167,10 @@ def _use_checkpoints(folder: Path) -> Any:
 
     from maxmean.deep import checkpoint
     from maxmean.deep.device.block import make_blocks
-    from maxmean.deep.device.plan import Plan
+    from maxmean.deep.device.plan import TrainingPlan
 
     env, settings = _toy()
-    (block,) = make_blocks(Plan.of(env, "dqn", 1, None, settings), batched=None)
+    (block,) = make_blocks(TrainingPlan.of(env, "dqn", 1, None, settings), batched=None)
     block.create()
     records = checkpoint.restore(folder / "checkpoints", [block], lambda sentence: None)
     table = "" if records is None else records.frame().to_json()

@@ -43,7 +43,6 @@ REASONS = {
     "deep/device/plan.describe_environment": "fields of a dataclass",
     "deep/settings.__post_init__": "names in the source, one line above",
     "envs/minatar/game.__post_init__": "fields of a dataclass",
-    "deep/host/learner._compiled_settings": "names in the source, one line above",
     "deep/host/loading._restore": "fields of a dataclass",
     "deep/host/making._share_statistics": "names in the source, one line above",
     "deep/host/making.need_gymnasium": "names in the source",

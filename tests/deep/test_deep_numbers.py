@@ -17,7 +17,8 @@ from deep_toys import CORRIDOR
 from inside import maxmean
 from maxmean import deep
 from maxmean.deep.core import memory
-from maxmean.deep.device.plan import MOST_RUNS, Plan
+from maxmean.deep.device.plan import TrainingPlan
+from maxmean.deep.runs import MOST_RUNS
 from maxmean.deep.settings import Settings
 
 ODD: Any = object()
@@ -134,7 +135,7 @@ def test_as_many_runs_as_there_may_be_are_refused_quickly(monkeypatch: pytest.Mo
     with pytest.raises(deep.AgentError, match="use fewer seeds"):
         train(seeds=MOST_RUNS)
     with pytest.raises(deep.AgentError, match="at most 10,000 runs, not 20,000"):
-        Plan.of(CORRIDOR, ["dqn", "ddqn"], MOST_RUNS, None, Settings())
+        TrainingPlan.of(CORRIDOR, ["dqn", "ddqn"], MOST_RUNS, None, Settings())
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 from host_toys import Counter, Walk, small
 from maxmean import DQN, KEBDQN, AdaTEBDQN, MaxMinDQN
 from maxmean.deep.core import replay
-from maxmean.deep.device.program import Purpose, derive
+from maxmean.deep.core.run import Purpose, derive
 from maxmean.deep.host import Algorithm
 from maxmean.envs.random import below, word_array
 
@@ -31,15 +31,13 @@ def trained(kind: type[Algorithm], steps: int, **settings: Any) -> Algorithm:
 def test_a_step_is_one_of_deeps_updates(kind: type[Algorithm], own: dict[str, Any]) -> None:
     """A training of 41 steps is one of 40 and deep's update on the batch that the 41st step's words choose."""
     before, after = (trained(kind, steps, test_interval=1_000, **own).learner for steps in (40, 41))
-    program, settings = after.engine.program, after.choice.settings
+    learning, settings = after.engine.learning, after.choice.settings
     call = before.clock.calls
     words = word_array(before.run.key, jnp.uint32(3 * call + 1), settings.batch_size + 1)
     rows = replay.read(after.run.replay, jnp.int32(41), words[1:])
-    batch = program.batch(jax.vmap(program.layout.unpack)(rows))
+    batch = learning.batch(jax.vmap(learning.layout.unpack)(rows))
     run = before.run
-    learner, _ = jax.jit(program.update)(
-        run.learner, batch, run.members, run.rule, run.parameter, run.learning_rate, words[0]
-    )
+    learner, _ = jax.jit(learning.update)(run.learner, batch, run.traits, words[0])
     for ours, deeps in zip(jax.tree.leaves(after.run.learner), jax.tree.leaves(learner), strict=True):
         np.testing.assert_allclose(ours, deeps, rtol=1e-5, atol=1e-7)
 
@@ -47,12 +45,12 @@ def test_a_step_is_one_of_deeps_updates(kind: type[Algorithm], own: dict[str, An
 def test_actions_are_chosen_with_the_weights_before_the_update() -> None:
     """Each action is the one that the episode's head preferred on what was seen, before the step's update."""
     learner = trained(KEBDQN, 40, k=5, test_interval=1_000, learning_rate=0.1).learner
-    program, chosen = learner.engine.program, []
+    network, chosen = learner.engine.network, []
     for _ in range(40):
         weights = jax.tree.map(np.array, learner.run.learner.weights)
         learner.step()
         head = below(derive(learner.run.key, Purpose.HEAD, learner.lanes.episode[0])[0], 5)
-        q = program.network.member_values(weights, jnp.asarray(learner.lanes.seen), head)
+        q = network.member_values(weights, jnp.asarray(learner.lanes.seen), head)
         assert int(learner.pending[0]) == int(jnp.argmax(q))
         chosen.append(int(learner.pending[0]))
     assert set(chosen) == {0, 1}
@@ -66,7 +64,7 @@ def test_updates_that_never_come_are_said() -> None:
 def test_warm_up_steps_are_random_and_nothing_is_learned() -> None:
     with pytest.warns(UserWarning, match="nothing is learned yet: the first 20 steps are random ones"):
         agent = trained(DQN, 20)
-    actions = jax.vmap(agent.learner.engine.program.layout.unpack)(agent.learner.run.replay[:20]).action
+    actions = jax.vmap(agent.learner.engine.learning.layout.unpack)(agent.learner.run.replay[:20]).action
     assert 3 < int(np.sum(actions)) < 17
     assert agent.learner.clock.updates == 0
     assert np.isnan(agent.table["loss"]).all()
@@ -162,7 +160,7 @@ def test_alpha_moves_as_deep_moves_it() -> None:
     assert player is not None
     moved = player.adapt(run, 0)
     returns = [sum(0.5 ** (u - t) * u for u in range(t, 4)) for t in range(4)]  # nothing after the horizon: Q is zero
-    assert float(moved.parameter) == pytest.approx(0.1 + 1e-3 * sum(returns), rel=1e-5)
+    assert float(moved.traits.parameter) == pytest.approx(0.1 + 1e-3 * sum(returns), rel=1e-5)
 
 
 def test_an_agent_that_adapts_does() -> None:

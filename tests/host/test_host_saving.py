@@ -152,21 +152,21 @@ def test_settings_that_are_given_anew_hold_from_there_on(tmp_path: Path) -> None
     given = {"k": 2, **small()}
     path = TEBDQN(Walk(), eval_env=Walk(), alpha=0.1, **given).learn(40).save(tmp_path / "agent")
     changed = TEBDQN.load(path, Walk(), eval_env=Walk(), learning_rate=0.5, alpha=0.4, seed=3)
-    run = changed.learner.run
-    assert run.learning_rate == 0.5
-    assert run.parameter == np.float32(0.4)
+    traits = changed.learner.run.traits
+    assert traits.learning_rate == 0.5
+    assert traits.parameter == np.float32(0.4)
     assert np.asarray(run.key).tolist() == [0, 3]
-    assert TEBDQN.load(path, Walk(), eval_env=Walk()).learner.run.parameter == np.float32(0.1)
+    assert TEBDQN.load(path, Walk(), eval_env=Walk()).learner.run.traits.parameter == np.float32(0.1)
 
 
 def test_what_has_adapted_stays_so_unless_it_is_given_anew(tmp_path: Path) -> None:
     agent = AdaTEBDQN(Walk(), eval_env=Walk(), k=2, step_size=1e-3, horizon=4, **small()).learn(60)
-    path, adapted = agent.save(tmp_path / "agent"), np.asarray(agent.learner.run.parameter)
+    path, adapted = agent.save(tmp_path / "agent"), np.asarray(agent.learner.run.traits.parameter)
     assert not (adapted == 0.25).any()
     other = AdaTEBDQN.load(path, Walk(), eval_env=Walk(), step_size=1e-5)
-    np.testing.assert_array_equal(other.learner.run.parameter, adapted)
-    assert other.learner.run.adaptation_rate == np.float32(1e-5)
-    assert AdaTEBDQN.load(path, Walk(), eval_env=Walk(), alpha=0.5).learner.run.parameter == 0.5
+    np.testing.assert_array_equal(other.learner.run.traits.parameter, adapted)
+    assert other.learner.run.traits.adaptation_rate == np.float32(1e-5)
+    assert AdaTEBDQN.load(path, Walk(), eval_env=Walk(), alpha=0.5).learner.run.traits.parameter == 0.5
 
 
 def test_a_replay_that_was_full_has_no_more_room(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ def stored(agent: Algorithm) -> Any:
     """The transitions in the replay, oldest first."""
     learner = agent.learner
     rows = learner.run.replay[: learner.clock.stored]
-    return jax.vmap(learner.engine.program.layout.unpack)(rows)
+    return jax.vmap(learner.engine.learning.layout.unpack)(rows)
 
 
 def check_counter(transitions: Any) -> None:
@@ -39,7 +39,7 @@ def test_terminated_cuts_the_bootstrap_and_truncated_does_not() -> None:
     agent = DQN(Counter(), eval_env=Counter(), **small(replay_capacity=200)).learn(60)
     transitions = stored(agent)
     check_counter(transitions)
-    batch = agent.learner.engine.program.batch(transitions)
+    batch = agent.learner.engine.learning.batch(transitions)
     ended = np.asarray(transitions.next_state)[:, 1] == LENGTH
     even = np.asarray(transitions.state)[:, 0] % 2 == 0
     np.testing.assert_array_equal(batch.discounts == 0.0, ended & even)
@@ -74,7 +74,7 @@ def test_a_full_replay_drops_the_oldest_and_keeps_whole_transitions(n: int) -> N
     agent = DQN(env, eval_env=Counter(), **small(replay_capacity=37)).learn(150)
     for _ in range(2 * LENGTH):  # after every step: what only began anew would lie there until the next one
         agent.learner.step()
-        check_counter(jax.vmap(agent.learner.engine.program.layout.unpack)(agent.learner.run.replay))
+        check_counter(jax.vmap(agent.learner.engine.learning.layout.unpack)(agent.learner.run.replay))
 
 
 def test_a_reused_array_does_no_harm() -> None:

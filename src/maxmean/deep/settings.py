@@ -11,6 +11,30 @@ LOSSES = ("mse", "huber")
 
 
 @dataclass(frozen=True)
+class LearningSettings:
+    """The part of :class:`Settings` that a compiled update holds; agents that differ in others share the program."""
+
+    optimizer: str
+    loss: str
+    batch_size: int
+    discount: float
+    replay_capacity: int
+
+
+@dataclass(frozen=True)
+class MeasuringSettings:
+    """The part of :class:`Settings` that compiled tests hold."""
+
+    test_episodes: int
+    bias_episodes: int
+    bias_episodes_per_head: int
+
+    def episodes(self, *, bootstrapped: bool) -> int:
+        """Episodes of the bias estimation, for each head where there are heads."""
+        return self.bias_episodes_per_head if bootstrapped else self.bias_episodes
+
+
+@dataclass(frozen=True)
 class Settings:
     """Appendix F of the paper."""
 
@@ -60,3 +84,13 @@ class Settings:
             "bias_episodes_per_head",
         ):
             object.__setattr__(self, name, whole_number(name, getattr(self, name)))
+
+    @property
+    def learning(self) -> LearningSettings:
+        """What is compiled into an update."""
+        return LearningSettings(self.optimizer, self.loss, self.batch_size, self.discount, self.replay_capacity)
+
+    @property
+    def measuring(self) -> MeasuringSettings:
+        """What is compiled into a test. All else the driver reads, or each run has as its own."""
+        return MeasuringSettings(self.test_episodes, self.bias_episodes, self.bias_episodes_per_head)

@@ -11,7 +11,9 @@ import jax.numpy as jnp
 
 from ..agents import Adaptation, Agent, AgentError
 from ..exploration import Exploration, HeadPerEpisode
+from ..networks import Ensemble, Trunk
 from ..targets import NextValues, Rule
+from .traits import Traits
 
 Array = jax.Array
 
@@ -61,6 +63,20 @@ class Family:
         """Whether the members are networks of which one learns at each step."""
         return not self.shared and self.members > 1
 
+    @property
+    def heads(self) -> int:
+        """Heads that play roll-outs of their own; one stands for an agent without heads."""
+        return self.members if self.bootstrapped else 1
+
+    @property
+    def mask_words(self) -> int:
+        """Random words that decide which members learn from a transition; none where all do."""
+        return self.members if self.mask < 1.0 else 0
+
+    def network(self, trunk: Trunk, shape: tuple[int, ...], n_actions: int, hidden: int) -> Ensemble:
+        """Its members, for observations of this shape."""
+        return Ensemble(trunk, shape, n_actions, self.members, self.shared, hidden)
+
     def in_use(self, q: Array, members: Array) -> Array:
         """Values [..., members, actions] as the run sees them: networks that it does not use never have the smallest one."""
         if not self.mixed:
@@ -81,14 +97,18 @@ class Family:
                 )
         return values[0] if len(values) == 1 else jax.lax.select_n(rule, *values)
 
-    def choice(self, agent: Agent) -> tuple[Array, Array, Array, Array]:
-        """What a run of this agent has of its own: members, the place of its rule, parameter, the adaptation's step size."""
+    def traits(self, agent: Agent, learning_rate: float) -> Traits:
+        """What a run of this agent has of its own."""
         parameter = jnp.float32(agent.parameter)
         if self.adaptation is not None and self.adaptation.per_head:
             parameter = jnp.full(self.members, agent.parameter, jnp.float32)
-        step_size = 0.0 if agent.adaptation is None else agent.adaptation.step_size
-        rule = self.rules.index(agent.rule)
-        return jnp.int32(agent.members), jnp.int32(rule), parameter, jnp.float32(step_size)
+        return Traits(
+            learning_rate=jnp.float32(learning_rate),
+            members=jnp.int32(agent.members),
+            rule=jnp.int32(self.rules.index(agent.rule)),
+            parameter=parameter,
+            adaptation_rate=jnp.float32(0.0 if agent.adaptation is None else agent.adaptation.step_size),
+        )
 
 
 class _Unseen:

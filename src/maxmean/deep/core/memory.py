@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import NamedTuple
@@ -12,8 +12,9 @@ from typing import NamedTuple
 import jax
 
 from ..agents import AgentError
-from ..device.block import Block
-from ..device.program import Program
+from ..networks import Ensemble
+from ..settings import LearningSettings
+from .replay import RowLayout
 
 
 class Need(NamedTuple):
@@ -49,41 +50,19 @@ class Need(NamedTuple):
         return max(zip(self, cures, strict=True))[1]
 
 
-def need(blocks: Sequence[Block]) -> Need:
-    """What the blocks need together."""
-    total = Need(0, 0, 0, 0)
-    for block in blocks:
-        program, runs = block.compiled.program, len(block.runs)
-        settings, family = program.settings, program.family
-        lanes = family.members * settings.bias_episodes_per_head if family.bootstrapped else settings.bias_episodes
-        horizon = 0 if family.adaptation is None else family.adaptation.horizon
-        played = settings.test_episodes + family.members * horizon
-        one = runs * (lanes * (block.compiled.limit + 1) * 4 * 6 + played * _seen(program))
-        each = need_of(program)
-        total = Need(
-            total.replay + runs * each.replay,
-            total.networks + runs * each.networks,
-            max(total.rollouts, one) if block.compiled.batched else total.rollouts + one,
-            max(total.updates, runs * each.updates) if block.compiled.batched else total.updates + each.updates,
-        )
-    return total
-
-
 @lru_cache(maxsize=32)
-def need_of(program: Program) -> Need:
+def need_of(network: Ensemble, settings: LearningSettings, layout: RowLayout) -> Need:
     """What one run needs, roll-outs aside."""
-    weights = jax.eval_shape(program.network.create, jax.random.key(0))
+    weights = jax.eval_shape(network.create, jax.random.key(0))
     parameters = sum(math.prod(leaf.shape) for leaf in jax.tree.leaves(weights))
-    settings, row = program.settings, program.layout.words * 4
-    heads = program.network.members * (settings.hidden + program.network.n_actions) * 4
-    updates = settings.batch_size * (row + 2 * _seen(program) + heads)
+    row, heads = layout.words * 4, network.members * (network.hidden + network.n_actions) * 4
+    updates = settings.batch_size * (row + 2 * bytes_seen(network) + heads)
     return Need(settings.replay_capacity * row, parameters * 4 * 5, 0, updates)
 
 
-@lru_cache(maxsize=32)
-def _seen(program: Program) -> int:
+def bytes_seen(network: Ensemble) -> int:
     """Bytes of an observation, as the network takes it."""
-    return 4 * math.prod(program.environment.observation.shape)
+    return 4 * math.prod(network.shape)
 
 
 def available() -> int | None:

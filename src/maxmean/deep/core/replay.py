@@ -32,18 +32,27 @@ class Transition(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Layout:
+class RowLayout:
     """How a pytree of small arrays becomes a row of uint32 words, bit for bit, and back."""
 
     structure: Any
     leaves: tuple[jax.ShapeDtypeStruct, ...]
 
     @classmethod
-    def of(cls, example: Any) -> Layout:
+    def of(cls, example: Any) -> RowLayout:
         """The layout of everything that has the shapes and types of ``example`` (arrays or ShapeDtypeStructs)."""
         leaves, structure = jax.tree.flatten(example)
         shapes = (jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) for leaf in leaves)  # type: ignore[no-untyped-call]
         return cls(structure, tuple(shapes))
+
+    @classmethod
+    def of_transitions(cls, state: Any) -> RowLayout:
+        """The layout of transitions between states that have the shapes and types of ``state``."""
+        action, reward, terminated, mask = (
+            jax.ShapeDtypeStruct((), kind)  # type: ignore[no-untyped-call]
+            for kind in (jnp.uint8, jnp.float32, jnp.bool_, jnp.uint32)
+        )
+        return cls.of(Transition(state, action, reward, terminated, state, mask))
 
     @property
     def words(self) -> int:
@@ -71,7 +80,7 @@ class Layout:
         return self.structure.unflatten(leaves)
 
 
-def empty(capacity: int, layout: Layout) -> Array:
+def empty(capacity: int, layout: RowLayout) -> Array:
     """A replay without transitions: uint32 [capacity, words]."""
     return jnp.zeros((capacity, layout.words), jnp.uint32)
 

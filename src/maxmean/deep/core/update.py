@@ -11,12 +11,13 @@ import optax
 
 from ...envs.random import below
 from ..networks import Ensemble, Weights
-from ..settings import Settings
+from ..settings import LearningSettings
 from ..targets import NextValues, value_of
 from . import fused
 from .family import Family
 from .fused import Matrix
 from .optimizers import Corrections, adam, rmsprop
+from .traits import Traits
 
 Array = jax.Array
 
@@ -71,7 +72,7 @@ class Update:
 
     family: Family
     network: Ensemble
-    settings: Settings
+    settings: LearningSettings
 
     @property
     def optimizer(self) -> optax.GradientTransformation:
@@ -86,18 +87,11 @@ class Update:
         self,
         learner: Learner,
         batch: Batch,
-        members: Array,
-        rule: Array,
-        parameter: Array,
-        learning_rate: Array,
+        traits: Traits,
         word: Array,
     ) -> tuple[Learner, Losses]:
-        """One step of the optimiser.
-
-        ``members`` (how many it uses), ``rule`` and ``parameter`` are the run's own; ``word`` is a random word that chooses the
-        network that learns, where only one does.
-        """
-        targets = self.targets(learner, batch, members, rule, parameter)
+        """One step of the optimiser; ``word`` is a random word that chooses the network that learns, where only one does."""
+        targets, learning_rate = self.targets(learner, batch, traits), traits.learning_rate
         if not self.family.whole_networks:
             if self.one_kernel:
                 return self._descend_in_one_kernel(learner, batch, targets, learning_rate)
@@ -106,7 +100,7 @@ class Update:
             )
             return Learner(weights, learner.target, moments), losses
         # One network learns, and only its weights and its moments move: a gradient of zero would still move Adam's.
-        chosen = below(word, members)
+        chosen = below(word, traits.members)
         own, masks = (jnp.take(array, chosen, axis=1)[:, None] for array in (targets, batch.masks))
         weights, moments = (jax.tree.map(lambda leaf: leaf[chosen], t) for t in (learner.weights, learner.moments))
         weights, moments, losses = self._descend(self.network.alone, weights, moments, batch, own, masks, learning_rate)
@@ -124,12 +118,13 @@ class Update:
             losses,
         )
 
-    def targets(self, learner: Learner, batch: Batch, members: Array, rule: Array, parameter: Array) -> Array:
+    def targets(self, learner: Learner, batch: Batch, traits: Traits) -> Array:
         """Y = r + discount * (the rule's value of the next state): [B, members]."""
         target = self.network.values(learner.target, batch.next_observations)
         online = self.network.values(learner.weights, batch.next_observations) if self.family.online else target
-        target = self.family.in_use(target, members)
-        values = jax.vmap(self.family.next_value, in_axes=(None, 0, None))(rule, NextValues(target, online), parameter)
+        target = self.family.in_use(target, traits.members)
+        next_value = jax.vmap(self.family.next_value, in_axes=(None, 0, None))
+        values = next_value(traits.rule, NextValues(target, online), traits.parameter)
         return jax.lax.stop_gradient(batch.rewards[:, None] + batch.discounts[:, None] * values)
 
     def loss(self, values: Array, batch: Batch, targets: Array, masks: Array) -> tuple[Array, Array]:

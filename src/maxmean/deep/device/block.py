@@ -7,33 +7,26 @@ core is busy with it, and blocks run on threads beside each other.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from ..core.family import Family
+from ..core.measuring import QUANTILES, Measurement
+from ..core.run import Run
 from ..core.update import copy_target
+from ..runs import RunId
 from ..settings import Settings
 from . import rollouts
-from .plan import Plan, RunId
-from .program import Program, Run, Tally
+from .plan import TrainingPlan
+from .program import Program
 
 RUNS = "runs"
 """The axis of the runs that advance together."""
-
-
-class Measurement(NamedTuple):
-    """What is measured of a block's runs at one step; every entry has the runs as its first axis."""
-
-    test_return: Any
-    bias: rollouts.Bias
-    tally: Tally
-    parameter: Any
-    diverged: Any
 
 
 @dataclass(frozen=True)
@@ -66,7 +59,7 @@ class Compiled:
         """The rule's parameter after an adaptation."""
 
         def adapt(run: Run, step: jax.Array, filled: jax.Array) -> jax.Array:
-            return rollouts.adapt(self.program, run, step, filled).parameter
+            return rollouts.adapt(self.program, run, step, filled).traits.parameter
 
         return self._jit(adapt, 2)
 
@@ -77,7 +70,7 @@ class Compiled:
         def measure(run: Run, step: jax.Array, filled: jax.Array) -> Measurement:
             returned = rollouts.greedy_return(self.program, run, step, self.limit, together)
             bias = rollouts.estimate_bias(self.program, run, step, filled, self.limit, together)
-            return Measurement(returned, bias, run.tally, run.parameter, run.diverged)
+            return Measurement(returned, bias, run.tally, run.traits.parameter, run.diverged)
 
         return self._jit(measure, 2)
 
@@ -85,23 +78,15 @@ class Compiled:
 class Block:
     """Some runs on their way."""
 
-    def __init__(self, compiled: Compiled, runs: Sequence[RunId]) -> None:
-        self.compiled, self.runs, self.step = compiled, list(runs), 0
+    def __init__(self, compiled: Compiled, runs: Sequence[RunId], settings: Settings) -> None:
+        self.compiled, self.runs, self.settings, self.step = compiled, list(runs), settings, 0
         self.state: Run | None = None
-
-    @property
-    def settings(self) -> Any:
-        return self.compiled.program.settings
 
     def create(self) -> None:
         """Put the runs at their beginning. Runs with the same seed start with the same weights and the same luck."""
         family = self.compiled.program.family
         own = [
-            (
-                jnp.array([0, run.seed], jnp.uint32),
-                jnp.float32(run.variant.learning_rate),
-                *family.choice(run.variant.agent),
-            )
+            (jnp.array([0, run.seed], jnp.uint32), family.traits(run.variant.agent, run.variant.learning_rate))
             for run in self.runs
         ]
         arguments = jax.tree.map(lambda *leaves: jnp.stack(leaves), *own) if self.compiled.batched else own[0]
@@ -128,7 +113,8 @@ class Block:
         assert self.state is not None
         self.state = self.state._replace(learner=copy_target(self.state.learner))
         if self.compiled.program.family.adaptation is not None:
-            self.state = self.state._replace(parameter=self.compiled.adapt(self.state, self.step, self.filled))
+            parameter = self.compiled.adapt(self.state, self.step, self.filled)
+            self.state = self.state._replace(traits=self.state.traits._replace(parameter=parameter))
 
     def measure(self) -> Measurement:
         """Test returns, bias and tallies of all runs; the tallies start anew."""
@@ -144,6 +130,13 @@ class Block:
     def filled(self) -> jax.Array:
         return jnp.int32(min(self.step, self.settings.replay_capacity))
 
+    def most_rows(self, step: int) -> int:
+        """Rows that a table of the records can have by then: a test every interval, and at the end of every time that the
+        training was gone on with.
+        """
+        rows = max(QUANTILES, self.compiled.program.family.members)
+        return rows * (step // self.settings.test_interval + 10_000) * len(self.runs)
+
     def run_weights(self, index: int) -> Any:
         """The weights of one of the runs, as NumPy arrays."""
         assert self.state is not None
@@ -151,7 +144,7 @@ class Block:
         return jax.tree.map(take, self.state.learner.weights)
 
 
-def make_blocks(plan: Plan, *, batched: bool | None = None, limit: int = 10_000) -> list[Block]:
+def make_blocks(plan: TrainingPlan, *, batched: bool | None = None, limit: int = 10_000) -> list[Block]:
     """The plan's runs in blocks; by default as suits the device."""
     if batched is None:
         batched = jax.default_backend() != "cpu"
@@ -161,9 +154,8 @@ def make_blocks(plan: Plan, *, batched: bool | None = None, limit: int = 10_000)
     blocks = []
     for group in groups:
         family = Family.of(list(dict.fromkeys(run.variant.agent for run in group)))
-        # The learning rate is each run's own: settings that differ in nothing else share their program.
-        settings = replace(plan.settings, learning_rate=Settings.learning_rate)
-        blocks.append(Block(_compiled(Program(plan.environment, family, settings), batched, limit), group))
+        program = Program.of(plan.environment, family, plan.settings)
+        blocks.append(Block(_compiled(program, batched, limit), group, plan.settings))
     return blocks
 
 

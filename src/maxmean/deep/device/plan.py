@@ -7,37 +7,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...envs import Environment
 from ..agents import Agent, AgentError, parse_agent, whole_number
 from ..core.family import families
+from ..runs import MOST_RUNS, RunId, Variant
 from ..settings import Settings
-
-MOST_RUNS = 10_000
-"""Of one training."""
-
-
-class Variant(NamedTuple):
-    """An agent with its learning rate."""
-
-    agent: Agent
-    learning_rate: float
-
-    @property
-    def label(self) -> str:
-        return self.agent.label
-
-
-class RunId(NamedTuple):
-    """One run of a training."""
-
-    variant: Variant
-    seed: int
 
 
 @dataclass(frozen=True)
-class Plan:
+class TrainingPlan:
     """All runs of a training: every variant with every seed."""
 
     environment: Environment
@@ -53,7 +33,7 @@ class Plan:
         seeds: int | Sequence[int],
         learning_rates: float | Sequence[float] | None,
         settings: Settings,
-    ) -> Plan:
+    ) -> TrainingPlan:
         chosen = [_agent(each) for each in _several(agents)]
         rates = [settings.learning_rate] if learning_rates is None else _several(learning_rates)
         if isinstance(seeds, Real):
@@ -108,34 +88,6 @@ def describe_environment(environment: Environment) -> dict[str, Any]:
         }
         options = {name: value for name, value in values.items() if isinstance(value, bool | int | float | str)}
     return {"name": environment.name, "options": options}
-
-
-def difference(old: dict[str, Any], new: dict[str, Any], where: str = "") -> str | None:
-    """The first thing in which two descriptions differ, in words; nothing if they are equal."""
-    for name in {**old, **new}:
-        if name not in old or name not in new:
-            return f"{where}{name} is {'there, but not here' if name in old else 'here, but not there'}"
-        before, after = old[name], new[name]
-        if isinstance(before, dict) and isinstance(after, dict):
-            found = difference(before, after, f"{where}{name}.")
-            if found:
-                return found
-            if list(before) != list(after):
-                return f"{where}{name} come in another order"
-        elif _dicts(before) and _dicts(after):
-            if len(before) != len(after):
-                return f"there are {len(before)} {where}{name} there and {len(after)} here"
-            for i, (one, other) in enumerate(zip(before, after, strict=True), 1):
-                found = difference(one, other, f"{where}{name} {i}: ")
-                if found:
-                    return found
-        elif before != after:
-            return f"{where}{name} is {before!r} there and {after!r} here"
-    return None
-
-
-def _dicts(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(part, dict) for part in value)
 
 
 def _agent(agent: str | Agent) -> Agent:

@@ -9,56 +9,37 @@ runs has ended. Else each run would have a clock of its own, and every step woul
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from ...envs.random import word_array
-from ..agents import Adaptation
-from ..exploration import vote
+from ..core.measuring import BiasSummary, summary
+from ..core.run import Purpose, Run, derive
+from ..core.traits import adapted
 from ..targets import value_of
-from .program import Program, Purpose, Run, derive
+from .program import Program
 
 Array = jax.Array
 
-QUANTILES = 5
-"""Parts into which the visited pairs are cut by their predicted value."""
-
-
-class Bias(NamedTuple):
-    """What Algorithm 3 finds: Q minus the return, over all visited pairs."""
-
-    mean: Array
-    """The mean over the pairs; for heads, the mean of the heads' means."""
-    error: Array
-    """Its standard error; the pairs of one episode hang together, so episodes are its units."""
-    heads: Array
-    """[heads]: each head's mean; one entry for agents without heads."""
-    values: Array
-    """[5]: mean predicted value in each fifth of the pairs, from the smallest to the largest predictions."""
-    quantiles: Array
-    """[5]: the bias in each fifth."""
-    pairs: Array
-    """Visited pairs."""
+BEGIN = 0xFFFFFFFF
+"""The number of the words that roll-outs begin with; those of their steps have the steps' numbers."""
 
 
 def greedy_return(program: Program, run: Run, number: Array, limit: int, together: str | None = None) -> Array:
-    """The mean return of ``settings.test_episodes`` episodes from the environment's start; undiscounted.
+    """The mean return of ``measuring.test_episodes`` episodes from the environment's start; undiscounted.
 
     ``together`` names the axis of the runs that are measured at once.
     """
-    episodes = program.settings.test_episodes
+    episodes = program.measuring.test_episodes
     environment, key = program.environment, derive(run.key, Purpose.TEST, number)
-    start = word_array(key, jnp.uint32(0xFFFFFFFF), 2 * episodes).reshape(episodes, 2)
+    start = word_array(key, jnp.uint32(BEGIN), 2 * episodes).reshape(episodes, 2)
     states, seen = jax.vmap(environment.reset)(start)
 
     def play(carry: tuple[Any, ...]) -> tuple[Any, ...]:
         t, _, states, seen, running, total = carry
-        if program.family.bootstrapped:
-            actions = vote(program.network.values(run.learner.weights, seen))
-        else:
-            actions = jnp.argmax(program.smallest_values(run, seen), axis=-1)
+        actions = program.actor.greedy(run, seen)
         keys = word_array(key, t.astype(jnp.uint32), 2 * episodes).reshape(episodes, 2)
         after = jax.vmap(environment.step)(keys, states, actions)
         total = total + jnp.where(running, after.reward, 0.0)
@@ -72,21 +53,19 @@ def greedy_return(program: Program, run: Run, number: Array, limit: int, togethe
 
 def estimate_bias(
     program: Program, run: Run, number: Array, filled: Array, limit: int, together: str | None = None
-) -> Bias:
+) -> BiasSummary:
     """Play greedy episodes from states of the replay to their end and compare each pair's Q with its Monte Carlo return.
 
     ``together`` names the axis of the runs that are measured at once.
     """
-    settings, members = program.settings, program.family.members
-    heads = members if program.family.bootstrapped else 1
-    episodes = settings.bias_episodes_per_head if program.family.bootstrapped else settings.bias_episodes
-    lanes = heads * episodes
+    heads = program.family.heads
+    lanes = heads * program.measuring.episodes(bootstrapped=program.family.bootstrapped)
     key = derive(run.key, Purpose.BIAS, number)
-    states = program.stored_states(run, filled, word_array(key, jnp.uint32(0xFFFFFFFF), lanes))
+    states = program.learning.stored(run, filled, word_array(key, jnp.uint32(BEGIN), lanes)).state
 
     def play(carry: tuple[Any, ...]) -> tuple[Any, ...]:
         t, _, states, running, cut, tail, length, values, rewards = carry
-        q = _own_values(program, run, states, heads)
+        q = _own_values(program, run, states)
         actions = jnp.argmax(q, axis=-1)
         best = value_of(q, actions)
         keys = word_array(key, t.astype(jnp.uint32), 2 * lanes).reshape(lanes, 2)
@@ -111,7 +90,7 @@ def estimate_bias(
         later, returns = carry
         step = t - 1 - i
         row = jax.lax.dynamic_slice_in_dim(rewards, step, 1)[0]
-        later = jnp.where(step < length, row + settings.discount * later, later)
+        later = jnp.where(step < length, row + program.learning.settings.discount * later, later)
         return later, jax.lax.dynamic_update_slice(returns, later[None], (step, 0))
 
     _, returns = jax.lax.fori_loop(0, t, back, (tail, record))
@@ -126,17 +105,17 @@ def adapt(program: Program, run: Run, number: Array, filled: Array) -> Run:
         return run
     heads, horizon = program.family.members, adaptation.horizon
     key = derive(run.key, Purpose.ADAPT, number)
-    begins = word_array(key, jnp.uint32(0xFFFFFFFF), heads * (horizon + 1)).reshape(horizon + 1, heads)
-    replayed = jax.vmap(lambda words: program.stored_states(run, filled, words))(begins)
+    begins = word_array(key, jnp.uint32(BEGIN), heads * (horizon + 1)).reshape(horizon + 1, heads)
+    replayed = jax.vmap(lambda words: program.learning.stored(run, filled, words).state)(begins)
     first = jax.tree.map(lambda leaf: leaf[0], replayed)
 
     def play(states: Any, inputs: tuple[Array, Any]) -> tuple[Any, tuple[Array, Array, Array, Array]]:
         t, others = inputs
-        q = _own_values(program, run, states, heads)
+        q = _own_values(program, run, states)
         actions = jnp.argmax(q, axis=-1)
         keys = word_array(key, t.astype(jnp.uint32), 2 * heads).reshape(heads, 2)
         after = jax.vmap(program.environment.step)(keys, states, actions)
-        ahead = jnp.max(_own_values(program, run, after.state, heads), axis=-1)
+        ahead = jnp.max(_own_values(program, run, after.state), axis=-1)
         ends = after.terminated | after.truncated
         # What follows this step: nothing, the value of the state where it was cut, or (below) the next step's return.
         outcome = (value_of(q, actions), after.reward, ends, jnp.where(after.terminated, 0.0, ahead))
@@ -147,19 +126,11 @@ def adapt(program: Program, run: Run, number: Array, filled: Array) -> Run:
 
     def back(later: Array, step: tuple[Array, Array, Array]) -> tuple[Array, Array]:
         reward, over, cut_value = step
-        returns = reward + program.settings.discount * jnp.where(over, cut_value, later)
+        returns = reward + program.learning.settings.discount * jnp.where(over, cut_value, later)
         return returns, returns
 
     _, returns = jax.lax.scan(back, ahead[-1], (rewards, ends, ahead), reverse=True)
-    return turn(adaptation, run, jnp.sum(returns - values, axis=0))
-
-
-def turn(adaptation: Adaptation, run: Run, each: Array) -> Run:
-    """The parameter, moved by what the heads' returns exceed their values, summed over the roll-outs: [heads]."""
-    difference = each if adaptation.per_head else jnp.mean(each)
-    moved = run.parameter + adaptation.direction * run.adaptation_rate * difference
-    moved = jnp.clip(moved, adaptation.low, adaptation.high)
-    return run._replace(parameter=jnp.where(run.adaptation_rate > 0.0, moved, run.parameter))
+    return run._replace(traits=adapted(adaptation, run.traits, jnp.sum(returns - values, axis=0)))
 
 
 def _anyone(lanes: Array, together: str | None) -> Array:
@@ -176,43 +147,6 @@ def _where(lanes: Array, new: Any, old: Any) -> Any:
     return jax.tree.map(lambda a, b: jnp.where(lanes.reshape((-1,) + (1,) * (a.ndim - 1)), a, b), new, old)
 
 
-def _own_values(program: Program, run: Run, states: Any, heads: int) -> Array:
+def _own_values(program: Program, run: Run, states: Any) -> Array:
     """Q in states [lanes], which belong to the heads in equal shares, by their own head: [lanes, actions]."""
-    seen = jax.vmap(program.environment.observe)(states)
-    if not program.family.bootstrapped:
-        return program.smallest_values(run, seen)
-    lanes = seen.shape[0]
-    seen = seen.reshape(heads, lanes // heads, *seen.shape[1:])
-    return program.network.own_values(run.learner.weights, seen).reshape(lanes, -1)
-
-
-def summary(values: Array, returns: Array, visited: Array, heads: int) -> Bias:
-    """From pairs [T, heads * episodes] to the bias."""
-    difference = jnp.where(visited, values - returns, 0.0)
-    sums = jnp.sum(difference, axis=0).reshape(heads, -1)
-    counts = jnp.sum(visited, axis=0).reshape(heads, -1).astype(jnp.float32)
-    means = jnp.sum(sums, axis=1) / jnp.sum(counts, axis=1)
-    episodes = sums.shape[1]
-    spread = jnp.sum(jnp.square(sums - means[:, None] * counts), axis=1)
-    scale = episodes / (episodes - 1) if episodes > 1 else jnp.nan  # one episode tells nothing of its error
-    variances = scale * spread / jnp.square(jnp.sum(counts, axis=1))
-    pairs = jnp.sum(visited)
-    # Fifths by the predicted value: in order of it, the pairs' ranks say to which fifth they belong.
-    order = jnp.where(visited, values, jnp.inf).reshape(-1)
-    predicted, differences = jax.lax.sort((order, difference.reshape(-1)), num_keys=1)
-    rank = jnp.arange(order.size)
-    fifth = [(rank >= i * pairs // QUANTILES) & (rank < (i + 1) * pairs // QUANTILES) for i in range(QUANTILES)]
-
-    sound = jnp.all(jnp.isfinite(jnp.where(visited, values, 0.0)))  # else the ranks mean nothing
-
-    def mean(x: Array, part: Array) -> Array:
-        return jnp.where(sound, jnp.sum(jnp.where(part, x, 0.0)) / jnp.maximum(jnp.sum(part), 1), jnp.nan)
-
-    return Bias(
-        mean=jnp.mean(means),
-        error=jnp.sqrt(jnp.sum(variances)) / heads,
-        heads=means,
-        values=jnp.stack([mean(predicted, part) for part in fifth]),
-        quantiles=jnp.stack([mean(differences, part) for part in fifth]),
-        pairs=pairs,
-    )
+    return program.actor.own_values(run, jax.vmap(program.environment.observe)(states))

@@ -18,14 +18,15 @@ from rich.console import Console
 from ... import envs
 from .. import checkpoint, policy
 from ..agents import Agent, AgentError, truth, whole_number
-from ..core.memory import Need, fitting, need, refuse_too_much
+from ..core.memory import Need, fitting, refuse_too_much
 from ..directory import clear, held, writing
 from ..policy import Policy
 from ..progress import Silent, interruptible, make_reporter, standard_error
 from ..records import Records
 from ..settings import Settings
 from .block import Block, make_blocks
-from .plan import Plan
+from .memory import need
+from .plan import TrainingPlan, describe_environment
 
 CHECKPOINT_INTERVAL = 50_000
 
@@ -34,7 +35,7 @@ CHECKPOINT_INTERVAL = 50_000
 class Training:
     """What a training has found."""
 
-    plan: Plan
+    plan: TrainingPlan
     records: pd.DataFrame
     """One row for each run at each test; see :mod:`maxmean.deep.records`."""
     heads: pd.DataFrame
@@ -118,7 +119,7 @@ def train(
         raise AgentError(f"environment must be a name or an environment of maxmean.envs, not {environment!r}")
     if not isinstance(settings, Settings):
         raise AgentError(f"settings must be maxmean.deep.Settings, not {type(settings).__name__}")
-    plan = Plan.of(world, agents, seeds, learning_rates, settings)
+    plan = TrainingPlan.of(world, agents, seeds, learning_rates, settings)
     blocks = make_blocks(plan, batched=batched)
     needed = need(blocks)
     refuse_too_much(needed)
@@ -177,7 +178,7 @@ class Session:
                 if any(block.step < stop for block in self.blocks):
                     return self._stop(reporter)
                 for block, found in zip(self.blocks, pool.map(lambda block: block.measure(), self.blocks), strict=True):
-                    for row in self.records.add(block, found):
+                    for row in self.records.add(block.runs, block.step, found):
                         self._heed(row, warned, reporter)
                 reporter.record(self.records)
                 if self.folder:
@@ -250,7 +251,9 @@ def best_policies(blocks: Sequence[Block], records: Records) -> dict[str, Policy
             last = frame[
                 (frame["variant"] == label) & (frame["learning_rate"] == rate) & (frame["seed"] == run.seed)
             ].iloc[-1]
+            program, agent = block.compiled.program, run.variant.agent
             about = {
+                "environment": describe_environment(program.environment),
                 "variant": label,
                 "learning_rate": rate,
                 "seed": run.seed,
@@ -260,7 +263,7 @@ def best_policies(blocks: Sequence[Block], records: Records) -> dict[str, Policy
             }
             found[name] = (
                 score,
-                policy.export(block.compiled.program, block.run_weights(i), run.variant.agent.members, about),
+                policy.export(program.network, block.run_weights(i), agent.members, agent.bootstrapped, about),
             )
     return {name: each for name, (_, each) in found.items()}
 

@@ -7,18 +7,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 from gymnasium.vector import VectorEnv
-from numpy.typing import NDArray
 
 from ..agents import Agent, AgentError, whole_number
+from ..core.measuring import Measurement
 from ..core.memory import fitting
-from ..device.block import Measurement
-from ..device.plan import RunId, Variant
 from ..progress import interruptible, make_reporter, standard_error
 from ..records import Records
+from ..runs import RunId, Variant
 from . import habits, loading, saving
 from .errors import HostError, Stopped
 from .learner import Learner
@@ -167,7 +165,8 @@ class Algorithm:
         if deterministic:
             actions = np.asarray(learner.engine.greedy(learner.run, seen))
         else:
-            actions = self._explore(np.asarray(learner.engine.values(learner.run, seen)))
+            words = self._luck.integers(2**32, size=(len(seen), 3), dtype=np.uint32)
+            actions = np.asarray(learner.engine.explore(learner.run, seen, np.int32(self.num_timesteps), words))
         actions = actions.astype(np.int64) + world.first_action
         return (actions if many else actions[0]), None
 
@@ -204,11 +203,11 @@ class Algorithm:
 
     @property
     def _heads(self) -> int:
-        return self.agent.members if self.agent.bootstrapped else 1
+        return self.learner.engine.family.heads
 
     @property
     def _bias_episodes(self) -> int:
-        return self.settings.bias_episodes_per_head if self.agent.bootstrapped else self.settings.bias_episodes
+        return self.settings.measuring.episodes(bootstrapped=self.agent.bootstrapped)
 
     def _record(self, sinks: Sinks) -> dict[str, Any]:
         """Measure, and hand the record on."""
@@ -221,21 +220,12 @@ class Algorithm:
                 sums, bias = player.bias(run, step, self._heads, self._bias_episodes)
                 how = bias.how
         found = Measurement(
-            test_return, sums, learner.take_tally(), np.asarray(run.parameter), np.asarray(run.diverged)
+            test_return, sums, learner.take_tally(), np.asarray(run.traits.parameter), np.asarray(run.diverged)
         )
         who = RunId(Variant(self.agent, self.settings.learning_rate), self.host.seed)
         row = {**self.records.add_run(who, step, found), "bias_from": how}
         sinks.add(row, self.records)
         return row
-
-    def _explore(self, values: NDArray[np.float32]) -> NDArray[np.integer]:
-        """Actions [batch] from Q [batch, members, actions], as in training: by a head drawn for each, or epsilon-greedy."""
-        batch, members, n_actions = values.shape
-        if self.agent.bootstrapped:
-            return values[np.arange(batch), self._luck.integers(members, size=batch)].argmax(axis=-1)
-        epsilon = float(self.agent.exploration.epsilon(jnp.int32(self.num_timesteps)))
-        random = self._luck.random(batch) < epsilon
-        return np.where(random, self._luck.integers(n_actions, size=batch), values.min(axis=1).argmax(axis=-1))
 
 
 def _whole(name: str, value: Any) -> int:

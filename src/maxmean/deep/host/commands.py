@@ -12,9 +12,9 @@ from rich.console import Console
 
 from ...whole import as_parquet, write_whole
 from ..agents import parse_arguments, whole_number
-from ..device.plan import MOST_RUNS
 from ..directory import held, writing
 from ..progress import standard_error
+from ..runs import MOST_RUNS
 from .errors import HostError, Stopped
 from .keeping import Keeper
 from .making import need_gymnasium

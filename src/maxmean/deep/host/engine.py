@@ -1,9 +1,9 @@
 """The engine: what runs on the device while the environment steps on the host.
 
-It is the device's program with another driver. There the environment is a part of the compiled loop; here the host tells the device, once a step, what has happened, in one array (a :class:`Message`), and two compiled calls
-follow it. ``act`` chooses the next actions and is short; ``learn`` stores the transitions and updates, and nobody waits for it:
-the environment takes its step meanwhile. So an action is chosen with the weights *before* the update of the same step, always, on
-every machine.
+It acts and learns by the core, as the device's program does. There the environment is a part of the compiled loop; here the host
+tells the device, once a step, what has happened, in one array (a :class:`Message`), and two compiled calls follow it. ``act``
+chooses the next actions and is short; ``learn`` stores the transitions and updates, and nobody waits for it: the environment
+steps meanwhile. So an action is chosen with the weights *before* the update of the same step, always, on every machine.
 
 Random numbers come from the run's key and the number of the step, as in deep: there is no generator whose state could be lost.
 """
@@ -11,7 +11,7 @@ Random numbers come from the run's key and the number of the step, as in deep: t
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
@@ -19,46 +19,23 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...envs import EnvError, Environment, Step
 from ...envs.random import below, word_array
 from ..core import replay
-from ..core.replay import Layout, Transition
-from ..device.program import Program, Purpose, Run, derive, first_weights
-from ..device.rollouts import Bias, summary
-from ..exploration import vote
-from ..networks import Weights
+from ..core.acting import Actor
+from ..core.family import Family
+from ..core.learning import Learning
+from ..core.measuring import BiasSummary, summary
+from ..core.replay import RowLayout, Transition
+from ..core.run import Purpose, Run, derive, first_weights
+from ..core.traits import Traits
+from ..core.update import Update
+from ..networks import Ensemble, Weights
+from ..settings import LearningSettings
 
 Array = jax.Array
 
 QUICKLY = {"xla_backend_optimization_level": 0}
 """How to compile what seldom runs."""
-
-
-@dataclass(frozen=True)
-class Outside(Environment):
-    """An environment that steps on the host: all that a program knows of its state is what is seen of it."""
-
-    shape: tuple[int, ...]
-    dtype: str
-    actions: int
-
-    @property
-    def name(self) -> str:
-        return "outside"
-
-    @property
-    def n_actions(self) -> int:
-        return self.actions
-
-    def reset(self, key: Array, previous: Any = None) -> tuple[Array, Array]:
-        nothing = jnp.zeros(self.shape, self.dtype)
-        return nothing, nothing
-
-    def step(self, key: Array, state: Any, action: Array) -> Step:
-        raise EnvError("this environment steps on the host")
-
-    def observe(self, state: Array) -> Array:
-        return state
 
 
 class Message(NamedTuple):
@@ -96,24 +73,53 @@ FIELDS = (
 _first_weights = jax.jit(first_weights, static_argnums=0, compiler_options=QUICKLY)
 
 
+class Stream:
+    """Streams of random words of one message, which has this many of them."""
+
+    ACT, LEARN, MASK = range(3)
+    NUMBER = 3
+
+    @classmethod
+    def words(cls, run: Run, call: Array, stream: int, n: int) -> Array:
+        """The first ``n`` words of a stream of the message number ``call``."""
+        return word_array(run.key, cls.NUMBER * call + stream, n)
+
+
 @dataclass(frozen=True)
 class Engine:
     """The compiled functions of one agent in ``n`` environments of one kind."""
 
-    program: Program
+    family: Family
+    network: Ensemble
+    settings: LearningSettings
+    dtype: str
+    """Of the observations, which are stored as they are."""
     n: int
+    warmup: int
     gradient_steps: int
 
     @cached_property
-    def layout(self) -> Layout:
+    def actor(self) -> Actor:
+        return Actor(self.family, self.network)
+
+    @cached_property
+    def learning(self) -> Learning:
+        return Learning(Update(self.family, self.network, self.settings), RowLayout.of_transitions(self._seen))
+
+    @property
+    def _seen(self) -> Any:
+        """Shape and type of an observation."""
+        return jax.ShapeDtypeStruct(self.network.shape, jnp.dtype(self.dtype))  # type: ignore[no-untyped-call]
+
+    @cached_property
+    def layout(self) -> RowLayout:
         """How a message is written."""
-
-        def example(key: Array) -> Message:
-            seen, _ = self.program.environment.reset(key)
-            transition = Transition(seen, jnp.uint8(0), jnp.float32(0), jnp.bool_(False), seen, jnp.uint32(0))
-            return Message(transition, seen, jnp.bool_(True), jnp.uint32(0), jnp.int32(0), jnp.uint32(0))
-
-        return Layout.of(jax.eval_shape(example, jnp.zeros(2, jnp.uint32)))
+        counts, call, stored, episode = (
+            jax.ShapeDtypeStruct((), kind)  # type: ignore[no-untyped-call]
+            for kind in (jnp.bool_, jnp.uint32, jnp.int32, jnp.uint32)
+        )
+        transition = self.learning.layout.structure.unflatten(self.learning.layout.leaves)
+        return RowLayout.of(Message(transition, self._seen, counts, call, stored, episode))
 
     @cached_property
     def message(self) -> np.dtype:
@@ -126,16 +132,16 @@ class Engine:
 
     @cached_property
     def create(self) -> Callable[..., Run]:
-        """A run at its beginning. It is called once, so it had better be compiled quickly than well.
+        """A run at its beginning. It is called once: favour compile time.
 
         Most of that is for the weights, which therefore are compiled once for all programs with the same network.
         """
 
-        def rest(weights: Weights, *own: Any) -> Run:
-            return self.program.create(*own, weights=weights)._replace(state=())
+        def rest(weights: Weights, key: Array, traits: Traits) -> Run:
+            return self.learning.create(key, traits, weights=weights)
 
         compiled = jax.jit(rest, compiler_options=QUICKLY)
-        return lambda key, *own: compiled(_first_weights(self.program.network, key), key, *own)
+        return lambda key, traits: compiled(_first_weights(self.network, key), key, traits)
 
     @cached_property
     def act(self) -> Callable[[Run, Any], Array]:
@@ -143,13 +149,13 @@ class Engine:
 
         def act(run: Run, rows: Array) -> Array:
             messages = jax.vmap(self.layout.unpack)(rows)
-            words = word_array(run.key, 3 * messages.call[0], 2 * self.n).reshape(self.n, 2)
+            words = Stream.words(run, messages.call[0], Stream.ACT, 2 * self.n).reshape(self.n, 2)
             step = messages.stored[0] + jnp.sum(messages.counts)
 
             def one(seen: Array, episode: Array, words: Array) -> Array:
                 word = derive(run.key, Purpose.HEAD, episode)[0]
-                action = self.program.act(run, seen, below(word, self.program.family.members), step, words)
-                return jnp.where(step < self.program.settings.warmup, below(words[1], self.n_actions), action)
+                action = self.actor.explore(run, seen, below(word, self.family.members), step, words)
+                return jnp.where(step < self.warmup, below(words[1], self.network.n_actions), action)
 
             return jax.vmap(one)(messages.seen, messages.episode, words)
 
@@ -166,12 +172,13 @@ class Engine:
 
         def learn(run: Run, rows: Array) -> Run:
             run, call, step = self._store(run, rows)
-            size, times = self.program.settings.batch_size, self.gradient_steps
-            words = word_array(run.key, 3 * call + 1, times * (size + 1)).reshape(times, -1)
-            filled = jnp.minimum(step, self.program.settings.replay_capacity)
+            size, times = self.settings.batch_size, self.gradient_steps
+            words = Stream.words(run, call, Stream.LEARN, times * (1 + size)).reshape(times, -1)
+            networks, rows = words[:, 0], words[:, 1:]
+            filled = jnp.minimum(step, self.settings.replay_capacity)
 
             def improve(i: Array | int, run: Run) -> Run:
-                return self.program.improve(run, step, filled, words[i, 1:], words[i, 0])
+                return self.learning.improve(run, step, filled, rows=rows[i], network=networks[i])
 
             return improve(0, run) if times == 1 else jax.lax.fori_loop(0, times, improve, run)
 
@@ -181,10 +188,10 @@ class Engine:
         """The run with the transitions in its replay, the message's number, and how many transitions there have been."""
         messages = jax.vmap(self.layout.unpack)(rows)
         call, transitions = messages.call[0], messages.transition
-        if self._masked:
-            words = word_array(run.key, 3 * call + 2, self._masked).reshape(self.n, -1)
-            transitions = transitions._replace(mask=jax.vmap(self.program.draw_mask)(words))
-        packed = jax.vmap(self.program.layout.pack)(transitions)
+        if self.family.mask_words:
+            words = Stream.words(run, call, Stream.MASK, self.n * self.family.mask_words).reshape(self.n, -1)
+            transitions = transitions._replace(mask=jax.vmap(self.learning.draw_mask)(words))
+        packed = jax.vmap(self.learning.layout.pack)(transitions)
         first = messages.stored[0]
         places = first + jnp.cumsum(messages.counts) - messages.counts
 
@@ -197,53 +204,47 @@ class Engine:
 
     def __reduce__(self) -> Any:
         """Compiled functions are not pickled: an agent that is finds those of its new process."""
-        return engine_of, (self.program, self.n, self.gradient_steps)
-
-    @property
-    def _masked(self) -> int:
-        """Random words that the masks of a message need."""
-        return self.n * self.program.family.members if self.program.family.mask < 1.0 else 0
-
-    @property
-    def n_actions(self) -> int:
-        return self.program.environment.n_actions
+        return engine_of, tuple(getattr(self, field.name) for field in fields(self))
 
     @cached_property
     def values(self) -> Callable[[Run, Any], Array]:
         """Q by every member for observations [batch, ...]: [batch, members, actions]."""
-        return jax.jit(lambda run, seen: self.program.network.values(run.learner.weights, seen))
+        return jax.jit(lambda run, seen: self.network.values(run.learner.weights, seen))
 
     @cached_property
     def greedy(self) -> Callable[[Run, Any], Array]:
-        """The actions of the agent that no longer explores, [batch]: by vote of the heads, or on the smallest values."""
+        """The actions of the agent that no longer explores, [batch]."""
+        return jax.jit(self.actor.greedy)
 
-        def greedy(run: Run, seen: Array) -> Array:
-            if self.program.family.bootstrapped:
-                return vote(self.program.network.values(run.learner.weights, seen))
-            return jnp.argmax(self.program.smallest_values(run, seen), axis=-1)
+    @cached_property
+    def explore(self) -> Callable[[Run, Any, Any, Any], Array]:
+        """Actions as in training, [batch], each with its own three random words: two to explore, one that draws the head."""
 
-        return jax.jit(greedy)
+        def explore(run: Run, seen: Array, step: Array, words: Array) -> Array:
+            def one(seen: Array, words: Array) -> Array:
+                return self.actor.explore(run, seen, below(words[2], self.family.members), step, words[:2])
+
+            return jax.vmap(one)(seen, words)
+
+        return jax.jit(explore)
 
     @cached_property
     def own(self) -> Callable[[Run, Any, Any], tuple[Array, Array]]:
         """The action that one head (or the agent, if it has none) thinks best on one observation, and its value."""
 
         def own(run: Run, seen: Array, head: Array) -> tuple[Array, Array]:
-            if self.program.family.bootstrapped:
-                q = self.program.network.member_values(run.learner.weights, seen[None], head)[0]
-            else:
-                q = self.program.smallest_values(run, seen[None])[0]
+            q = self.actor.values(run, seen[None], head)[0]
             return jnp.argmax(q), jnp.max(q)
 
         return jax.jit(own)
 
     @cached_property
-    def summary(self) -> Callable[..., Bias]:
-        """Deep's summary of visited pairs."""
+    def summary(self) -> Callable[..., BiasSummary]:
+        """The core's summary of visited pairs."""
         return jax.jit(summary, static_argnums=3, compiler_options=QUICKLY)
 
 
 @lru_cache(maxsize=32)
-def engine_of(program: Program, n: int, gradient_steps: int) -> Engine:
+def engine_of(*own: Any) -> Engine:
     """The same engine is compiled once, however many agents of a process use it."""
-    return Engine(program, n, gradient_steps)
+    return Engine(*own)

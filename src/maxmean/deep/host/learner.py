@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 
 from ..core.family import Family
 from ..core.memory import need_of, refuse_too_much
+from ..core.run import Run, Tally
 from ..core.update import copy_target
-from ..device.program import Program, Run, Tally
+from ..networks import Ensemble
 from ..settings import Settings
 from . import states
-from .engine import Engine, Outside, engine_of
+from .engine import Engine, engine_of
 from .rollouts import Player
-from .settings import Choice
+from .settings import Choice, Host
 from .worlds import Outcome, World, Worlds
 
 KEPT_STATES = 1_000
@@ -75,12 +76,19 @@ class Learner:
 
     def __post_init__(self) -> None:
         agent, settings, host = self.choice
-        sight = self.world.sight
-        outside = Outside(sight.shape, sight.dtype.name, self.world.n_actions)
-        program = Program(outside, Family.of([agent]), _compiled_settings(settings), host.network or sight.trunk)
-        self.need = need_of(program)
+        family = Family.of([agent])
+        network = network_of(family, self.world, settings, host)
+        self.engine: Engine = engine_of(
+            family,
+            network,
+            settings.learning,
+            self.world.sight.dtype.name,
+            self.world.n,
+            settings.warmup,
+            host.gradient_steps,
+        )
+        self.need = need_of(network, settings.learning, self.engine.learning.layout)
         refuse_too_much(self.need)
-        self.engine: Engine = engine_of(program, self.world.n, host.gradient_steps)
         other = None if self.eval_world is None else self.eval_world.env
         self.keeps = other is not None and states.alike(self.world.env, other)
         self.keep_every = max(1, settings.replay_capacity // KEPT_STATES)
@@ -90,8 +98,8 @@ class Learner:
         if self.made:
             return
         agent, settings, host = self.choice
-        own = self.engine.program.family.choice(agent)
-        self.run = self.engine.create(jnp.array([0, host.seed], jnp.uint32), jnp.float32(settings.learning_rate), *own)
+        traits = self.engine.family.traits(agent, settings.learning_rate)
+        self.run = self.engine.create(jnp.array([0, host.seed], jnp.uint32), traits)
         self.made = True
 
     def begin(self) -> None:
@@ -175,7 +183,7 @@ class Learner:
     def _copy_target(self) -> None:
         """The target network becomes a copy of the one that learns; then the agent adapts, if it does."""
         self.run = self.run._replace(learner=copy_target(self.run.learner))
-        if self.engine.program.family.adaptation is not None:
+        if self.engine.family.adaptation is not None:
             player = self.player()
             assert player is not None
             self.run = player.adapt(self.run, self.clock.stored)
@@ -197,17 +205,10 @@ class Learner:
         return tally
 
 
-def _compiled_settings(settings: Settings) -> Settings:
-    """The settings that compiled functions hold. Agents that differ in others share them: the run or the host has those."""
-    own = (
-        "learning_rate",
-        "target_period",
-        "test_interval",
-        "test_episodes",
-        "bias_episodes",
-        "bias_episodes_per_head",
-    )
-    return replace(settings, **{name: getattr(Settings, name) for name in own})
+def network_of(family: Family, world: World, settings: Settings, host: Host) -> Ensemble:
+    """The network for what a world shows and offers."""
+    sight = world.sight
+    return family.network(host.network or sight.trunk, sight.shape, world.n_actions, settings.hidden)
 
 
 def _rows(message: NDArray[Any]) -> NDArray[np.uint32]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import warnings
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -18,14 +18,14 @@ from ...envs import EnvError
 from ...mev.kernels import KernelError
 from ...untrusted import ContentError, mapping, number, one_of, parse, several, take, whole
 from ..agents import AGENTS, AgentError
-from ..device.program import Run
+from ..core.run import Run
 from ..policy import all_finite, named_leaves
 from ..records import Records
 from . import plain, states
 from .errors import HostError, sentence
 from .learner import KEPT_STATES, Clock, Lanes
 from .making import opened
-from .saving import FORMAT, checksum, describe, file_of
+from .saving import FORMAT, checksum, describe, file_of, run_leaves
 from .settings import choose
 from .worlds import Worlds, world_of
 
@@ -38,6 +38,10 @@ if TYPE_CHECKING:
 
 ALGORITHM = one_of([make.__name__ for make in AGENTS.values()])
 """The check of an algorithm's name: it is that of its class, and of the function that makes its agent."""
+
+
+FORMERLY = ("run.member", "run.episode_return")
+"""Arrays that 0.1 wrote, and that had no meaning on the host."""
 
 
 def load(cls: type[A], path: str | Path, env: Any, settings: dict[str, Any]) -> A:
@@ -68,7 +72,9 @@ def load(cls: type[A], path: str | Path, env: Any, settings: dict[str, Any]) -> 
     learner.begin()
     learner.run.replay.delete()  # it may be gigabytes, which the one from the file needs
     with blaming(path):
-        run = fitting_tree(arrays, "run.", learner.run)
+        for name in FORMERLY:
+            arrays.pop(name, None)
+        run = fitting_tree(arrays, "run.", learner.run, run_leaves)
         learner.run = _with_own(run, learner.run, algorithm, take(about, "agent", mapping))
         learner.kept = _kept(text, learner.world.sight)
     learner.clock, algorithm.records = clock, records
@@ -143,9 +149,11 @@ def fitting(arrays: dict[str, np.ndarray], name: str, leaf: Any) -> np.ndarray:
     return array
 
 
-def fitting_tree(arrays: dict[str, np.ndarray], start: str, form: T) -> T:
+def fitting_tree(
+    arrays: dict[str, np.ndarray], start: str, form: T, named: Callable[[T], list[tuple[str, Any]]] = named_leaves
+) -> T:
     """All arrays whose names begin with ``start``, if they are those of a tree of that form, and no others."""
-    leaves = [jnp.asarray(fitting(arrays, f"{start}{name}", leaf)) for name, leaf in named_leaves(form)]
+    leaves = [jnp.asarray(fitting(arrays, f"{start}{name}", leaf)) for name, leaf in named(form)]
     more = next((name for name in arrays if name.startswith(start)), None)
     if more is not None:
         raise ContentError(f"its array {more:.100} has no place in this agent; were other settings given?")
@@ -223,10 +231,12 @@ def _restore(algorithm: Algorithm, text: Mapping[str, Any], arrays: dict[str, np
 
 def _with_own(run: Run, new: Run, algorithm: Algorithm, about: Mapping[str, Any]) -> Run:
     """The run from the file, with the numbers that settings give it: they may have been given anew."""
-    run = run._replace(key=new.key, learning_rate=new.learning_rate, adaptation_rate=new.adaptation_rate)
-    agent = algorithm.agent
+    own, agent = new.traits, algorithm.agent
+    traits = run.traits._replace(learning_rate=own.learning_rate, adaptation_rate=own.adaptation_rate)
     begun = take(about, agent.parameter_name or "parameter", number)
-    return run if agent.parameter == begun else run._replace(parameter=new.parameter)  # else as far as it has adapted
+    if agent.parameter != begun:  # else it is as far as it has adapted
+        traits = traits._replace(parameter=own.parameter)
+    return run._replace(key=new.key, traits=traits)
 
 
 def _difference(known: Mapping[str, Any], here: Mapping[str, Any]) -> str:

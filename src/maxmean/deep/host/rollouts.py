@@ -15,9 +15,9 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from ..device.program import Purpose, Run
-from ..device.rollouts import QUANTILES, turn
-from ..device.rollouts import Bias as Sums
+from ..core.measuring import QUANTILES, BiasSummary
+from ..core.run import Purpose, Run
+from ..core.traits import adapted
 from . import states
 from .engine import Engine
 from .worlds import World
@@ -77,7 +77,7 @@ class Player:
                     break
         return total / episodes
 
-    def bias(self, run: Run, step: int, heads: int, episodes: int) -> tuple[Sums, Bias]:
+    def bias(self, run: Run, step: int, heads: int, episodes: int) -> tuple[BiasSummary, Bias]:
         """Play ``episodes`` greedy episodes of each head and compare each pair's Q with its return."""
         played = [
             self._play(run, head, self._begin(Purpose.BIAS, step, head * episodes + number))
@@ -90,7 +90,7 @@ class Player:
         for i, each in enumerate(played):
             length = len(each.values)
             values[:length, i], returns[:length, i], visited[:length, i] = each.values, each.returns, True
-        found: Sums = jax.tree.map(np.asarray, self.engine.summary(values, returns, visited, heads))
+        found: BiasSummary = jax.tree.map(np.asarray, self.engine.summary(values, returns, visited, heads))
         bias = Bias(
             float(found.mean),
             float(found.error),
@@ -103,9 +103,9 @@ class Player:
 
     def adapt(self, run: Run, step: int) -> Run:
         """Turn the rule's parameter towards zero bias: each head plays ``horizon`` steps, from a new state after each end."""
-        adaptation = self.engine.program.family.adaptation
+        adaptation = self.engine.family.adaptation
         assert adaptation is not None
-        heads, each = self.engine.program.family.members, []
+        heads, each = self.engine.family.members, []
         for head in range(heads):
             left, number, difference = adaptation.horizon, 0, 0.0
             while left:
@@ -114,7 +114,7 @@ class Player:
                 difference += float(np.sum(part.returns - part.values))
                 left, number = left - len(part.values), number + 1
             each.append(difference)
-        return turn(adaptation, run, jnp.asarray(each, jnp.float32))
+        return run._replace(traits=adapted(adaptation, run.traits, jnp.asarray(each, jnp.float32)))
 
     def _play(self, run: Run, head: int, seen: NDArray[Any], limit: int = LIMIT) -> Episode:
         """One head's greedy episode. Where it is cut off it is not over, and the value of its last state follows."""
@@ -153,10 +153,10 @@ class Player:
         return self.world.reset(int(words[0] >> 1))
 
 
-def no_bias(heads: int) -> Sums:
+def no_bias(heads: int) -> BiasSummary:
     """What stands in the records where the bias is not measured."""
     nan: Any = np.nan
     fifths: Any = np.full(QUANTILES, nan)
     each: Any = np.full(heads, nan)
     none: Any = 0
-    return Sums(nan, nan, each, fifths, fifths, none)
+    return BiasSummary(nan, nan, each, fifths, fifths, none)

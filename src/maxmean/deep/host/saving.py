@@ -36,19 +36,14 @@ _LEFT_OUT = {"kept": "the states that roll-outs begin in", "environment": "the e
 
 def describe(algorithm: Algorithm) -> dict[str, Any]:
     """What is trained, in plain values."""
-    sight, spec = algorithm.learner.world.sight, algorithm.env.spec
+    spec = algorithm.env.spec
     return {
         "algorithm": type(algorithm).__name__,
         "environment": None if spec is None else spec.id,
         "agent": algorithm.agent.describe(),
         "settings": dataclasses.asdict(algorithm.settings),
-        "host": {**dataclasses.asdict(algorithm.host), "network": repr(algorithm.learner.engine.program.network.trunk)},
-        "world": {
-            "environments": algorithm.learner.world.n,
-            "shape": list(sight.shape),
-            "type": sight.dtype.name,
-            "actions": algorithm.learner.world.n_actions,
-        },
+        "host": {**dataclasses.asdict(algorithm.host), "network": repr(algorithm.learner.engine.network.trunk)},
+        "world": algorithm.learner.world.describe(),
         "bias_from": "stored states" if algorithm.learner.keeps else "reset states",
     }
 
@@ -61,7 +56,7 @@ def save(algorithm: Algorithm, path: str | Path) -> Path:
     learner = algorithm.learner
     learner.begin()
     clock, lanes, world = learner.clock, learner.lanes, learner.world
-    arrays = {f"run.{name}": np.asarray(leaf) for name, leaf in named_leaves(learner.run)}
+    arrays = {f"run.{name}": np.asarray(leaf) for name, leaf in run_leaves(learner.run)}
     filled = min(clock.stored, algorithm.settings.replay_capacity)
     arrays["run.replay"] = arrays["run.replay"][:filled]
     arrays |= {f"lanes.{field.name}": np.asarray(getattr(lanes, field.name)) for field in dataclasses.fields(lanes)}
@@ -91,6 +86,11 @@ def save(algorithm: Algorithm, path: str | Path) -> Path:
         why = error if isinstance(error, OSError) else system_error(error)
         raise HostError(unwritten(path, why)) from None
     return path
+
+
+def run_leaves(run: Any) -> list[tuple[str, Any]]:
+    """The arrays of a run with their names in a file, where a run's traits have no name of their own."""
+    return [(name.removeprefix("traits."), leaf) for name, leaf in named_leaves(run)]
 
 
 def file_of(path: str | Path) -> Path:

@@ -15,11 +15,13 @@ from numpy.typing import NDArray
 
 from ...untrusted import ContentError, mapping, number, optional, parse, read_json, several, take, whole
 from ...untrusted import text as text_of
+from ..core.family import Family
 from ..policy import Policy, all_finite, with_suffix
 from ..watch import Moment, Panel, check_play
 from . import plain
 from .algorithms import ALGORITHMS
 from .errors import HostError, sentence
+from .learner import network_of
 from .loading import ALGORITHM, blaming, fitting_tree, read
 from .making import is_known, make_env
 from .settings import choose
@@ -61,22 +63,22 @@ def load(path: Path, env: str | None = None) -> tuple[Policy, Any]:
         known, step = take(about, "world", mapping), take(take(text, "clock", mapping), "stored", whole())
         name = env or _named(about, path)
     made = _drawing(name)
+    world = World(made)
     with blaming(path):
-        choose(kind.make, World(made).sight.kind, given)
-    agent = kind(made, **{**given, "replay_capacity": 1, "warmup": 1})  # it will not learn
-    if any(agent.describe()["world"][part] != known.get(part) for part in ("shape", "type", "actions")):
+        agent, settings, host = choose(kind.make, world.sight.kind, given)
+    if any(world.describe()[part] != known.get(part) for part in ("shape", "type", "actions")):
         raise HostError(
             f"{path} was not trained in {name} as it is, but with wrappers that are not in the file: "
             f"load it with maxmean.{kind.__name__}.load(path, env)"
         )
-    network = agent.learner.engine.program.network
+    network = network_of(Family.of([agent]), world, settings, host)
     shapes = jax.eval_shape(network.create, jax.random.key(0))
     with blaming(path):
         values = fitting_tree(arrays, weights, shapes)
         if not all_finite(values):
             raise HostError("its weights are not finite numbers: the agent has diverged, and its actions mean nothing")
-    said = {"environment": {"name": name}, "variant": agent.agent.label, "step": step}
-    return Policy(network, values, agent.agent.bootstrapped, said), made
+    said = {"environment": {"name": name}, "variant": agent.label, "step": step}
+    return Policy(network, values, agent.bootstrapped, said), made
 
 
 def _named(about: dict[str, Any], path: Path) -> str:
@@ -100,16 +102,13 @@ def play(policy: Policy, env: Any, *, seed: int = 0, frames: int = 400) -> Itera
     names = meanings() if meanings else [str(world.first_action + a) for a in range(world.n_actions)]
     panel, total = Panel(policy.about["variant"], [name.lower() for name in names]), 0.0
 
-    def see(observation: Any) -> NDArray[Any]:
-        return np.asarray(world.sight.one(observation), world.sight.dtype)
-
-    seen = see(env.reset(seed=seed)[0])
+    seen = world.reset(seed)[0]
     for _ in range(frames):
         action = policy.act(seen)
         yield Moment(panel.beside(_picture(env), policy.values(seen), action, total), total, False)
-        observation, reward, terminated, truncated, _ = env.step(action + world.first_action)
-        total, seen = total + float(reward), see(observation)
-        if terminated or truncated:
+        after = world.advance(np.array([action]))
+        total, seen = total + float(after.rewards[0]), after.reached[0]
+        if after.over[0]:
             yield Moment(panel.beside(_picture(env), policy.values(seen), None, total), total, True)
             return
 

@@ -45,12 +45,26 @@ class World:
         mine, theirs = self.sight, other.sight
         return (mine.shape, mine.dtype, self.n_actions) == (theirs.shape, theirs.dtype, other.n_actions)
 
+    def describe(self) -> dict[str, Any]:
+        """What it shows and offers, as plain values."""
+        return {
+            "environments": self.n,
+            "shape": list(self.sight.shape),
+            "type": self.sight.dtype.name,
+            "actions": self.n_actions,
+        }
+
     def reset(self, seed: int) -> NDArray[Any]:
         """Begin all episodes; what is seen: [n, ...]."""
         return self._alone(_first(self.env.reset(seed=seed)))
 
     def step(self, actions: NDArray[np.integer]) -> Outcome:
         """Take these actions [n], and begin anew where an episode has ended."""
+        after = self.advance(actions)
+        return after._replace(seen=self._alone(_first(self.env.reset()))) if after.over[0] else after
+
+    def advance(self, actions: NDArray[np.integer]) -> Outcome:
+        """Take these actions [n], and stay where an episode has ended."""
         found = self.env.step(int(actions[0]) + self.first_action)
         if len(found) != 5:
             raise HostError(
@@ -59,14 +73,12 @@ class World:
             )
         raw, reward, terminated, truncated, _ = found
         reached = self._alone(raw)
-        over = bool(terminated or truncated)
-        seen = self._alone(_first(self.env.reset())) if over else reached
         return Outcome(
             reached,
             _finite(_number(reward), "reward"),
             np.array([terminated], bool),
-            np.array([over]),
-            seen,
+            np.array([bool(terminated or truncated)]),
+            reached,
             np.ones(1, bool),
         )
 

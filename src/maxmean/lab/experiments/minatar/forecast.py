@@ -84,15 +84,16 @@ def calibrate(agents: Sequence[str], seeds: int, settings: Settings, *, batched:
     from dataclasses import replace
 
     from .... import envs
-    from ....deep.core.memory import need, size
+    from ....deep.core.memory import size
     from ....deep.device.block import make_blocks
-    from ....deep.device.plan import Plan
+    from ....deep.device.memory import need
+    from ....deep.device.plan import TrainingPlan
     from ...engines import cores
     from .study import make_agent, training_settings
 
     trying = replace(training_settings(settings), warmup=200)
     world = envs.make(f"minatar/{settings.games[0]}")
-    plan = Plan.of(world, [make_agent(name) for name in agents], seeds, settings.learning_rates[0], trying)
+    plan = TrainingPlan.of(world, [make_agent(name) for name in agents], seeds, settings.learning_rates[0], trying)
     blocks = make_blocks(plan, batched=batched)
     runs = sum(len(block.runs) for block in blocks)
     seconds = measuring = 0.0

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
-from ...names import unknown
-from ...untrusted import brief
+from ...errors import brief, unknown
 from ..agents import AGENTS, Agent, AgentError, whole_number
 from ..exploration import EpsilonGreedy
 from ..networks import Perceptron, Trunk

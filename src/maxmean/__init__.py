@@ -7,39 +7,20 @@ learners there, :mod:`maxmean.deep.host` the same in Gymnasium's environments, :
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from .deep.registry import FUNCTIONS
+from .lazy import lazily
 
 if TYPE_CHECKING:
-    from . import mev
-    from .deep.host.algorithms import BDQN, DDQN, DQN, KEBDQN, SCDQN, TEBDQN, AdaKEBDQN, AdaTEBDQN, MaxMinDQN
-    from .mev.compare import Comparison, compare
-    from .mev.data import DataError
-    from .mev.estimate import Estimate, estimate
+    from . import mev as mev
+    from .mev.compare import Comparison as Comparison
+    from .mev.compare import compare as compare
+    from .mev.data import DataError as DataError
+    from .mev.estimate import Estimate as Estimate
+    from .mev.estimate import estimate as estimate
 
 __version__ = "0.1.0"
-
-__all__ = [
-    "BDQN",
-    "DDQN",
-    "DQN",
-    "KEBDQN",
-    "SCDQN",
-    "TEBDQN",
-    "AdaKEBDQN",
-    "AdaTEBDQN",
-    "Comparison",
-    "DataError",
-    "Estimate",
-    "MaxMinDQN",
-    "compare",
-    "estimate",
-    "mev",
-]
-
-_ROOMS = ("deep", "envs", "lab", "mev", "tabular")
-
-_AGENTS = ("BDQN", "DDQN", "DQN", "KEBDQN", "SCDQN", "TEBDQN", "AdaKEBDQN", "AdaTEBDQN", "MaxMinDQN")
 
 _HOME = {
     "Comparison": "mev.compare",
@@ -47,19 +28,8 @@ _HOME = {
     "DataError": "mev.data",
     "Estimate": "mev.estimate",
     "estimate": "mev.estimate",
-} | dict.fromkeys(_AGENTS, "deep.host")
+} | dict.fromkeys(FUNCTIONS, "deep.host")
 
+__all__ = sorted(["mev", *_HOME])
 
-def __getattr__(name: str) -> Any:
-    """Import on first use: ``import maxmean`` alone stays quick."""
-    if name in _ROOMS:
-        return importlib.import_module(f".{name}", __name__)
-    if name in _HOME:
-        return getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
-    from .errors import no_attribute
-
-    raise AttributeError(no_attribute(__name__, name, __all__), name=name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazily(__name__, _HOME, modules=("deep", "envs", "lab", "mev", "tabular"))

@@ -13,6 +13,7 @@ import typer
 from ..errors import need
 from . import PACKAGES
 from .host.making import need_gymnasium
+from .registry import USAGE
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,10 +35,7 @@ ON_DEVICE = ("minatar/", "gymnax/")
 MOST_FRAMES = 10_000
 """Frames of a moving picture, which are all in memory before it is written."""
 
-_AGENTS = (
-    "dqn, ddqn, scdqn:BETA, maxmin-dqn:N, bdqn:HEADS, te-bdqn:ALPHA, ke-bdqn:KERNEL, ada-te-bdqn:STEP, ada-ke-bdqn:STEP. "
-    "May be given more than once."
-)
+_AGENTS = f"{USAGE}. May be given more than once."
 
 
 def train(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
-
+from ..lazy import lazily
 from .data import Counts, Samples, Summaries
 from .ensemble import ensemble_target
 from .estimators import (
@@ -74,10 +72,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name in _SUBMODULES:
-        return importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__, _ = lazily(__name__, {}, modules=_SUBMODULES)
 
 
 def __dir__() -> list[str]:

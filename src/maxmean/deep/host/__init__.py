@@ -1,6 +1,6 @@
 """Agents that learn in environments which step on the host: Gymnasium's, yours.
 
-The update is deep's, the same compiled function; only the environment is elsewhere.
+They act and learn by the same core as those on the device; only the environment is elsewhere.
 
 >>> import maxmean
 >>> agent = maxmean.KEBDQN("CartPole-v1", k=3, warmup=50, test_interval=100, test_episodes=1, bias_episodes_per_head=1)
@@ -10,46 +10,21 @@ The update is deep's, the same compiled function; only the environment is elsewh
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ...errors import no_attribute
-from .errors import HostError
+from ...lazy import lazily
+from ..registry import FUNCTIONS
+from .errors import HostError as HostError
 from .making import need_gymnasium
 
 if TYPE_CHECKING:
-    from .algorithm import Algorithm
-    from .algorithms import ALGORITHMS, BDQN, DDQN, DQN, KEBDQN, SCDQN, TEBDQN, AdaKEBDQN, AdaTEBDQN, MaxMinDQN
-    from .rollouts import Bias
+    from .algorithm import Algorithm as Algorithm
+    from .algorithms import ALGORITHMS as ALGORITHMS
+    from .rollouts import Bias as Bias
 
-__all__ = [
-    "ALGORITHMS",
-    "BDQN",
-    "DDQN",
-    "DQN",
-    "KEBDQN",
-    "SCDQN",
-    "TEBDQN",
-    "AdaKEBDQN",
-    "AdaTEBDQN",
-    "Algorithm",
-    "Bias",
-    "HostError",
-    "MaxMinDQN",
-]
+_HOME = {"ALGORITHMS": "algorithms", "Algorithm": "algorithm", "Bias": "rollouts"}
+_HOME |= dict.fromkeys(FUNCTIONS, "algorithms")
 
-_HOME = {"Algorithm": "algorithm", "Bias": "rollouts"}
+__all__ = sorted(["HostError", *_HOME])
 
-
-def __getattr__(name: str) -> Any:
-    """Import on first use, and say what is missing where something is."""
-    if name not in __all__:
-        raise AttributeError(no_attribute(__name__, name, __all__), name=name)
-    need_gymnasium()
-    value = getattr(importlib.import_module(f".{_HOME.get(name, 'algorithms')}", __name__), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazily(__name__, _HOME, before=need_gymnasium)

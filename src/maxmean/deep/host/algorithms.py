@@ -1,5 +1,5 @@
-"""The algorithms: a class for each agent of the registry. What each is made of is said in :mod:`maxmean.deep.agents`; how they are
-used, in :class:`Algorithm`.
+"""A class for each agent of the registry. What each is made of is said in :mod:`maxmean.deep.agents`; how they are used, in
+:class:`Algorithm`.
 """
 
 from __future__ import annotations

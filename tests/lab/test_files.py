@@ -49,7 +49,7 @@ def test_a_link_is_replaced_and_not_written_through(tmp_path: Path) -> None:
     mine.write_text("mine")
     link.parent.mkdir()
     link.symlink_to(mine)
-    write_file(link, b"theirs")
+    write_file(link, b"theirs", link.parent)
     assert mine.read_text() == "mine"
     assert not link.is_symlink()
     assert link.read_bytes() == b"theirs"
@@ -142,7 +142,7 @@ def test_a_disk_that_refuses_is_one_sentence_with_the_path(
 
     monkeypatch.setattr(os, "fsync", refuse)
     with pytest.raises(StoreError) as error:
-        write_file(target, b"after")
+        write_file(target, b"after", target.parent)
     monkeypatch.undo()
     assert str(error.value) == sentence.format(target)
     assert target.read_text() == "before"

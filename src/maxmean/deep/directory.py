@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from ..errors import MaxmeanError
 from ..mev.show import shortened
 from ..untrusted import ContentError, read_json
 from ..whole import PREFIX, half_written, refuse_links, write_whole
@@ -24,7 +25,7 @@ FOLDERS = ("checkpoints", "policies", "runs")
 """What a training writes to in its directory, on the device or on the host."""
 
 
-class CheckpointError(ValueError):
+class CheckpointError(MaxmeanError):
     """A directory that cannot be gone on with; the message says why and what to do."""
 
 

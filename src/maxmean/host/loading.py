@@ -215,9 +215,9 @@ def _with_own(run: Run, new: Run, algorithm: Algorithm, about: Mapping[str, Any]
     """The run from the file, with the numbers that settings give it: they may have been given anew."""
     run = run._replace(key=new.key, learning_rate=new.learning_rate, adaptation_rate=new.adaptation_rate)
     agent = algorithm.agent
-    for name in ("members", "rule"):
-        if getattr(run, name) != getattr(new, name):
-            raise ContentError(f"its array run.{name} must hold {getattr(new, name)}, not {getattr(run, name)}")
+    for name, there, here in (("members", run.members, new.members), ("rule", run.rule, new.rule)):
+        if there != here:
+            raise ContentError(f"its array run.{name} must hold {here}, not {there}")
     if not 0 <= run.member < agent.members:
         raise ContentError(f"its array run.member must hold a number from 0 to {agent.members - 1}, not {run.member}")
     begun = take(about, agent.parameter_name or "parameter", number)

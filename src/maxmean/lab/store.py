@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
-from ..whole import half_written, sweep
+from ..whole import half_written, refuse_links, sweep
 from .experiment import Shard
 from .files import LARGEST_JSON, DamagedError, StoreError, read_bytes, read_object, said, unwritable, write_file
 from .tables import Layout, TableError, read_table
@@ -76,7 +76,10 @@ class Store:
         else:
             write_file(marker, _json({"format": FORMAT, "maxmean": __version__}), self.root)
         if create:
-            for folder in (self.root, *(path for path in self.root.iterdir() if path.is_dir())):
+            for folder in (
+                self.root,
+                *(path for path in self.root.iterdir() if path.is_dir() and not path.is_symlink()),
+            ):
                 sweep(folder)
 
     def has(self, shard: Shard, layout: Layout | None = None) -> bool:
@@ -111,6 +114,7 @@ class Store:
         for kind in ("json", "parquet"):
             path = self._path(shard, kind)
             try:
+                refuse_links(path.parent, self.root)
                 path.unlink(missing_ok=True)
             except OSError as error:
                 raise unwritable(error, path) from None

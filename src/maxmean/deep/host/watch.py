@@ -65,7 +65,7 @@ def load(path: Path, env: str | None = None) -> tuple[Policy, Any]:
     made = _drawing(name)
     world = World(made)
     with blaming(path):
-        agent, settings, host = choose(kind.make, world.sight.kind, given)
+        agent, settings, host = choose(kind.make, world.sight, given)
     if any(world.describe()[part] != known.get(part) for part in ("shape", "type", "actions")):
         raise HostError(
             f"{path} was not trained in {name} as it is, but with wrappers that are not in the file: "

@@ -33,9 +33,10 @@ FORBIDDEN = {"pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve", "su
 """Modules that are not imported."""
 
 REASONS = {
+    "deep/host/program.__reduce__": "fields of a dataclass",
     "lazy.lazily": "names of a package's own table",
     "deep/agents": "names of the registry, in the source",
-    "deep/host/algorithms": "names of the registry, in the source",
+    "deep/host/classes": "names of the registry, in the source",
     "envs/gymnasium_env": "one creator for each of our games",
     "deep/agents.__post_init__": "names in the source, one line above",
     "deep/agents._check_epsilon": "names in the source, one line above",

@@ -253,15 +253,15 @@ def test_numbers_of_other_libraries_are_saved(tmp_path: Path) -> None:
 def test_what_a_header_cannot_hold_is_left_out_with_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every file that is written can be read again: what states take is looked at before, the longest first."""
     agent = DQN(Walk(), eval_env=Walk(), **small()).learn(60)
-    assert agent.learner.kept
-    whole = len(json.dumps(json.dumps({"kept": plain.pack(list(agent.learner.kept))})))
+    assert agent.driver.kept
+    whole = len(json.dumps(json.dumps({"kept": plain.pack(list(agent.driver.kept))})))
     monkeypatch.setattr(saving, "LONGEST_TEXT", whole)
     with pytest.warns(
         UserWarning, match="everything is saved but the states that roll-outs begin in: the file's header"
     ) as said:
         path = agent.save(tmp_path / "agent")
     assert [each.filename for each in said] == [__file__]
-    assert not DQN.load(path, Walk(), eval_env=Walk()).learner.kept
+    assert not DQN.load(path, Walk(), eval_env=Walk()).driver.kept
     monkeypatch.setattr(saving, "LONGEST_TEXT", 10)
     with pytest.raises(HostError, match="more than a file's header can hold"):
         agent.save(tmp_path / "other")
@@ -399,9 +399,11 @@ def test_what_only_0_1_wrote_is_left_out(tmp_path: Path) -> None:
     """It had two more arrays, which meant nothing on the host."""
     agent = AdaTEBDQN(Walk(), eval_env=Walk(), k=2, **small()).learn(40)
     path = agent.save(tmp_path / "agent")
-    forge_agent(path, lambda text: None, {"run.member": np.int32(1), "run.episode_return": np.float32(0)})
+    forge_agent(
+        path, lambda text: None, {"run.member": np.array(1, np.int32), "run.episode_return": np.array(0, np.float32)}
+    )
     loaded = AdaTEBDQN.load(path, Walk(), eval_env=Walk())
-    np.testing.assert_array_equal(loaded.learn(20).learner.run.replay, agent.learn(20).learner.run.replay)
+    np.testing.assert_array_equal(loaded.learn(20).driver.run.replay, agent.learn(20).driver.run.replay)
 
 
 def test_a_parameter_that_does_not_adapt_is_the_agents_own(tmp_path: Path) -> None:

@@ -18,12 +18,12 @@ from .errors import HostError as HostError
 from .making import need_gymnasium
 
 if TYPE_CHECKING:
-    from .algorithm import Algorithm as Algorithm
-    from .algorithms import ALGORITHMS as ALGORITHMS
+    from .agent import HostAgent as HostAgent
+    from .classes import HOST_AGENTS as HOST_AGENTS
     from .rollouts import Bias as Bias
 
-_HOME = {"ALGORITHMS": "algorithms", "Algorithm": "algorithm", "Bias": "rollouts"}
-_HOME |= dict.fromkeys(FUNCTIONS, "algorithms")
+_HOME = {"HOST_AGENTS": "classes", "HostAgent": "agent", "Bias": "rollouts"}
+_HOME |= dict.fromkeys(FUNCTIONS, "classes")
 
 __all__ = sorted(["HostError", *_HOME])
 

@@ -22,7 +22,7 @@ from .keeping import Keeper
 from .making import need_gymnasium
 
 
-class Job(NamedTuple):
+class HostRun(NamedTuple):
     """One run."""
 
     name: str
@@ -45,14 +45,14 @@ def train(
 ) -> tuple[pd.DataFrame, bool]:
     """Train every agent with every learning rate and every seed; the records of all, and whether all steps were taken."""
     need_gymnasium()
-    from .algorithms import ALGORITHMS
+    from .classes import HOST_AGENTS
     from .making import make_env
 
     whole_number("steps", steps)
     whole_number("seeds", seeds, most=MOST_RUNS)
     whole_number("checkpoint_interval", checkpoint_interval)
     jobs = _jobs(agents, seeds, learning_rates, given)
-    first = [ALGORITHMS[job.algorithm](make_env(env), **job.settings) for job in jobs if job.settings["seed"] == 0]
+    first = [HOST_AGENTS[job.algorithm](make_env(env), **job.settings) for job in jobs if job.settings["seed"] == 0]
     about = {"environment": env, "trainings": [agent.describe() for agent in first], "seeds": seeds}
     console = standard_error(quiet=quiet)
     with held(out, about):
@@ -64,24 +64,24 @@ def train(
 
 
 def _run(
-    job: Job,
+    job: HostRun,
     env: str,
     steps: int,
     out: Path,
-    jobs: Sequence[Job],
+    jobs: Sequence[HostRun],
     checkpoint_interval: int,
     tensorboard: bool,
     wandb: bool,
     console: Console,
 ) -> bool:
     """One run to its last step, which is kept with all it needs to go on; False if it was stopped before."""
-    from .algorithms import ALGORITHMS
+    from .classes import HOST_AGENTS
     from .making import make_env
 
     def say(sentence: str) -> None:
         console.print(sentence, markup=False, highlight=False, soft_wrap=True)
 
-    folder, kind = out / "runs" / job.name, ALGORITHMS[job.algorithm]
+    folder, kind = out / "runs" / job.name, HOST_AGENTS[job.algorithm]
     keeper = Keeper(folder)
     new = kind(make_env(env), **job.settings)
     agent = keeper.load(new, lambda: make_env(env), say) or new
@@ -95,7 +95,7 @@ def _run(
     if left <= 0:
         return True
     begun = f", going on from step {agent.num_timesteps:,}" if agent.num_timesteps else ""
-    say(f"{job.name}{begun}: {agent.learner.need} of memory.")
+    say(f"{job.name}{begun}: {agent.driver.need} of memory.")
     saved = agent.num_timesteps
 
     def keep(row: dict[str, Any]) -> None:
@@ -121,7 +121,7 @@ def _jobs(
     seeds: int,
     learning_rates: Sequence[float] | None,
     given: dict[str, Any],
-) -> list[Job]:
+) -> list[HostRun]:
     jobs = []
     for text, common in agents:
         name, own = parse_arguments(text, **common)
@@ -129,14 +129,14 @@ def _jobs(
         for rate in learning_rates or (None,):
             settings = {**given, **own, **({} if rate is None else {"learning_rate": rate})}
             label = "-".join([text.replace(":", "-").replace(",", "-"), *([] if rate is None else [f"{rate:g}"])])
-            jobs += [Job(f"{label}-seed{seed}", name, {**settings, "seed": seed}) for seed in range(seeds)]
+            jobs += [HostRun(f"{label}-seed{seed}", name, {**settings, "seed": seed}) for seed in range(seeds)]
     twice = next((name for name, times in Counter(job.name for job in jobs).items() if times > 1), None)
     if twice is not None:
         raise HostError(f"{twice.removesuffix('-seed0')} is named twice")
     return jobs
 
 
-def _gather(out: Path, jobs: Sequence[Job]) -> pd.DataFrame:
+def _gather(out: Path, jobs: Sequence[HostRun]) -> pd.DataFrame:
     """All runs' records in one table."""
     found = [_records(out / "runs" / job.name) for job in jobs]
     tables = [table for table in found if table is not None]

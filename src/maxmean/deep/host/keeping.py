@@ -17,7 +17,7 @@ from . import saving
 from .errors import HostError
 
 if TYPE_CHECKING:
-    from .algorithm import Algorithm
+    from .agent import HostAgent
 
 
 class Keeper:
@@ -29,7 +29,7 @@ class Keeper:
         self.sound = False
         """Whether the newest is known to be whole, and so worth to be the one before."""
 
-    def load(self, new: Algorithm, env: Callable[[], Any], say: Callable[[str], None]) -> Algorithm | None:
+    def load(self, new: HostAgent, env: Callable[[], Any], say: Callable[[str], None]) -> HostAgent | None:
         """The agent as it was kept last, if it is what ``new`` is at its beginning; None if it never was kept."""
         faults: list[str] = []
         for path in (self.newest, self.before):
@@ -49,7 +49,7 @@ class Keeper:
             raise HostError(f"{faults[0]}; no sound one is beside it: remove {self.newest.parent} to begin anew")
         return None
 
-    def save(self, agent: Algorithm) -> None:
+    def save(self, agent: HostAgent) -> None:
         """Keep the agent, and what was the newest as the one before."""
         if self.sound and not self._same():
             with writing(self.before), appearing(self.before, within=self.folder) as beside:

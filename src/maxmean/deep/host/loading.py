@@ -22,20 +22,20 @@ from ..core.run import Run
 from ..policy import all_finite, named_leaves
 from ..records import Records
 from . import plain, states
+from .adapters import VectorEnvAdapter, adapter_of
+from .driver import KEPT_STATES, Clock, Lanes
 from .errors import HostError, sentence
-from .learner import KEPT_STATES, Clock, Lanes
 from .making import opened
 from .saving import FORMAT, describe, file_of, run_leaves
 from .settings import choose
 from .stored import Stored, checksum, stored
-from .worlds import Worlds, world_of
 
 T = TypeVar("T")
 
 if TYPE_CHECKING:
-    from .algorithm import Algorithm
+    from .agent import HostAgent
 
-    A = TypeVar("A", bound=Algorithm)
+    A = TypeVar("A", bound=HostAgent)
 
 ALGORITHM = one_of([make.__name__ for make in AGENTS.values()])
 """The check of an algorithm's name: it is that of its class, and of the function that makes its agent."""
@@ -57,7 +57,7 @@ def load(cls: type[A], path: str | Path, env: Any, settings: dict[str, Any]) -> 
             raise HostError(f"{path} holds a {there}, not a {cls.__name__}: load it with maxmean.{there}.load")
         given = {name: each for name, each in take(text, "given", mapping).items() if name not in settings}
         given = plain.settings(given)
-        choose(cls.make, world_of(env).sight, given)
+        choose(cls.make, adapter_of(env).sight, given)
         known, clock, records = (
             take(about, "world", mapping),
             _clock(text),
@@ -67,19 +67,19 @@ def load(cls: type[A], path: str | Path, env: Any, settings: dict[str, Any]) -> 
     here = describe(algorithm)["world"]
     if here != known:
         raise HostError(f"{path} was trained in another kind of environment: {_difference(known, here)}")
-    learner = algorithm.learner
+    driver = algorithm.driver
     with blaming(path):
-        words = learner.engine.program.layout.words
+        words = driver.program.program.layout.words
         _fill(arrays, clock, (algorithm.settings.replay_capacity, words), take(about, "settings", mapping))
-    learner.begin()
-    learner.run.replay.delete()  # it may be gigabytes, which the one from the file needs
+    driver.begin()
+    driver.run.replay.delete()  # it may be gigabytes, which the one from the file needs
     with blaming(path):
         for name in FORMERLY:
             arrays.pop(name, None)
-        run = fitting_tree(arrays, "run.", learner.run, run_leaves)
-        learner.run = _with_own(run, learner.run, algorithm, take(about, "agent", mapping))
-        learner.kept = _kept(text, learner.world.sight)
-    learner.clock, algorithm.records = clock, records
+        run = fitting_tree(arrays, "run.", driver.run, run_leaves)
+        driver.run = _with_own(run, driver.run, algorithm, take(about, "agent", mapping))
+        driver.kept = _kept(text, driver.world.sight)
+    driver.clock, algorithm.records = clock, records
     why = _restore(algorithm, text, arrays, path)
     if why is not None:
         warnings.warn(
@@ -87,9 +87,9 @@ def load(cls: type[A], path: str | Path, env: Any, settings: dict[str, Any]) -> 
             UserWarning,
             stacklevel=4,
         )
-        luck = np.random.SeedSequence([algorithm.host.seed, learner.clock.calls]).generate_state(1)
-        learner.enter(learner.world.reset(int(luck[0] >> 1)))
-    if not all_finite(learner.run.learner.weights):
+        luck = np.random.SeedSequence([algorithm.host.seed, driver.clock.calls]).generate_state(1)
+        driver.enter(driver.world.reset(int(luck[0] >> 1)))
+    if not all_finite(driver.run.learner.weights):
         warnings.warn(f"{path} holds an agent that has diverged: its actions mean nothing", UserWarning, stacklevel=4)
     return algorithm
 
@@ -179,7 +179,7 @@ def _kept(text: Mapping[str, Any], sight: Any) -> deque[tuple[Any, Any]]:
     return deque(pairs, maxlen=KEPT_STATES)
 
 
-def _restore(algorithm: Algorithm, text: Mapping[str, Any], arrays: dict[str, Stored], path: Path) -> str | None:
+def _restore(algorithm: HostAgent, text: Mapping[str, Any], arrays: dict[str, Stored], path: Path) -> str | None:
     """Put the environment where it was; or say why that cannot be done."""
     why = states.obstacle(algorithm.env)
     if why is not None:
@@ -188,22 +188,22 @@ def _restore(algorithm: Algorithm, text: Mapping[str, Any], arrays: dict[str, St
         return "its state was not saved"
     if text.get("layers") != states.layers(algorithm.env):
         return "it is made otherwise than the one that was saved"
-    learner = algorithm.learner
-    n, world = learner.world.n, learner.world
+    driver = algorithm.driver
+    n, world = driver.world.n, driver.world
     with blaming(path):
         state = plain.unpack(text["environment"])
         lanes = {
-            field.name: fitting(arrays, f"lanes.{field.name}", getattr(learner.lanes, field.name))
+            field.name: fitting(arrays, f"lanes.{field.name}", getattr(driver.lanes, field.name))
             for field in dataclasses.fields(Lanes)
         }
-        if not (np.isfinite(lanes["total"]).all() and (lanes["episode"] < learner.clock.begun).all()):
+        if not (np.isfinite(lanes["total"]).all() and (lanes["episode"] < driver.clock.begun).all()):
             raise ContentError("its arrays lanes.total and lanes.episode hold what no episode under way has")
         if lanes["seen"].dtype.kind == "f" and not np.isfinite(lanes["seen"]).all():
             raise ContentError("its array lanes.seen holds numbers that are not finite")
-        pending = fitting(arrays, "pending", learner.pending)
+        pending = fitting(arrays, "pending", driver.pending)
         if not ((pending >= 0) & (pending < world.n_actions)).all():
             raise ContentError("its array pending holds actions that there are not")
-        ended = fitting(arrays, "ended", np.zeros(n, bool)) if isinstance(world, Worlds) else None
+        ended = fitting(arrays, "ended", np.zeros(n, bool)) if isinstance(world, VectorEnvAdapter) else None
         try:
             states.set_state(algorithm.env, state)
         except (HostError, EnvError):
@@ -212,14 +212,14 @@ def _restore(algorithm: Algorithm, text: Mapping[str, Any], arrays: dict[str, St
             raise HostError(
                 f"{path} cannot be used: the environment was given the state in it, and said: {sentence(error)}"
             ) from error
-    learner.lanes, learner.pending = Lanes(**lanes), pending
-    if isinstance(world, Worlds) and ended is not None:
+    driver.lanes, driver.pending = Lanes(**lanes), pending
+    if isinstance(world, VectorEnvAdapter) and ended is not None:
         world.ended = ended
         world.env._autoreset_envs = ended.copy()
     return None
 
 
-def _with_own(run: Run, new: Run, algorithm: Algorithm, about: Mapping[str, Any]) -> Run:
+def _with_own(run: Run, new: Run, algorithm: HostAgent, about: Mapping[str, Any]) -> Run:
     """The run from the file, with the numbers that settings give it: they may have been given anew."""
     there, own, agent = run.traits, new.traits, algorithm.agent
     for name, found, expected in (("members", there.members, own.members), ("rule", there.rule, own.rule)):

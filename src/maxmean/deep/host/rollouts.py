@@ -1,4 +1,4 @@
-"""Roll-outs in a second environment: test returns, the bias of Q (the paper's Algorithm 3), and the adaptation.
+"""Roll-outs in a second environment: test returns, the bias of Q (the paper's HostAgent 3), and the adaptation.
 
 They begin in states of the training where the environment can be put there, and at the environment's own start else; which of the
 two it was is said. Their luck comes from the agent's seed and the step, so that it hangs on nothing that happened before.
@@ -19,8 +19,8 @@ from ..core.measuring import QUANTILES, BiasSummary
 from ..core.run import Purpose, Run
 from ..core.traits import adapted
 from . import states
-from .engine import Engine
-from .worlds import World
+from .adapters import EnvAdapter
+from .program import HostProgram
 
 LIMIT = 10_000
 """Steps after which a roll-out is cut off, as one that is truncated."""
@@ -56,8 +56,10 @@ class Episode(NamedTuple):
 class Player:
     """Plays in the second environment."""
 
-    def __init__(self, engine: Engine, world: World, kept: Sequence[Any], seed: int, discount: float) -> None:
-        self.engine, self.world, self.seed, self.discount = engine, world, seed, discount
+    def __init__(
+        self, program: HostProgram, world: EnvAdapter, kept: Sequence[Any], seed: int, discount: float
+    ) -> None:
+        self.program, self.world, self.seed, self.discount = program, world, seed, discount
         self.ready = False
         self.kept = kept if states.obstacle(world.env) is None else ()
 
@@ -71,7 +73,7 @@ class Player:
         for number in range(episodes):
             seen, over = self._reset(Purpose.TEST, step, number), False
             for _ in range(LIMIT):
-                after = self.world.step(np.asarray(self.engine.greedy(run, seen)))
+                after = self.world.step(np.asarray(self.program.greedy(run, seen)))
                 total, seen, over = total + float(after.rewards[0]), after.seen, bool(after.over[0])
                 if over:
                     break
@@ -90,7 +92,7 @@ class Player:
         for i, each in enumerate(played):
             length = len(each.values)
             values[:length, i], returns[:length, i], visited[:length, i] = each.values, each.returns, True
-        found: BiasSummary = jax.tree.map(np.asarray, self.engine.summary(values, returns, visited, heads))
+        found: BiasSummary = jax.tree.map(np.asarray, self.program.summary(values, returns, visited, heads))
         bias = Bias(
             float(found.mean),
             float(found.error),
@@ -103,9 +105,9 @@ class Player:
 
     def adapt(self, run: Run, step: int) -> Run:
         """Turn the rule's parameter towards zero bias: each head plays ``horizon`` steps, from a new state after each end."""
-        adaptation = self.engine.family.adaptation
+        adaptation = self.program.family.adaptation
         assert adaptation is not None
-        heads, each = self.engine.family.members, []
+        heads, each = self.program.family.members, []
         for head in range(heads):
             left, number, difference = adaptation.horizon, 0, 0.0
             while left:
@@ -120,16 +122,16 @@ class Player:
         """One head's greedy episode. Where it is cut off it is not over, and the value of its last state follows."""
         values, rewards, tail = [], [], 0.0
         for _ in range(limit):
-            action, value = self.engine.own(run, seen[0], np.int32(head))
+            action, value = self.program.own(run, seen[0], np.int32(head))
             after = self.world.step(np.asarray(action)[None])
             values.append(float(value))
             rewards.append(float(after.rewards[0]))
             seen = after.seen
             if after.over[0]:
-                tail = 0.0 if after.terminated[0] else float(self.engine.own(run, after.reached[0], np.int32(head))[1])
+                tail = 0.0 if after.terminated[0] else float(self.program.own(run, after.reached[0], np.int32(head))[1])
                 break
         else:
-            tail = float(self.engine.own(run, seen[0], np.int32(head))[1])
+            tail = float(self.program.own(run, seen[0], np.int32(head))[1])
         returns = np.zeros(len(rewards), np.float32)
         for i in reversed(range(len(rewards))):
             tail = rewards[i] + self.discount * tail

@@ -20,11 +20,11 @@ from ...whole import appearing, make_folder
 from ..directory import system_error, unwritten
 from ..policy import named_leaves, with_suffix
 from . import plain, states
+from .adapters import VectorEnvAdapter
 from .errors import HostError
-from .worlds import Worlds
 
 if TYPE_CHECKING:
-    from .algorithm import Algorithm
+    from .agent import HostAgent
 
 FORMAT = 1
 LONGEST_TEXT = 90_000_000
@@ -34,7 +34,7 @@ no file with more than 100,000,000.
 _LEFT_OUT = {"kept": "the states that roll-outs begin in", "environment": "the environment's state"}
 
 
-def describe(algorithm: Algorithm) -> dict[str, Any]:
+def describe(algorithm: HostAgent) -> dict[str, Any]:
     """What is trained, in plain values."""
     spec = algorithm.env.spec
     return {
@@ -42,26 +42,26 @@ def describe(algorithm: Algorithm) -> dict[str, Any]:
         "environment": None if spec is None else spec.id,
         "agent": algorithm.agent.describe(),
         "settings": dataclasses.asdict(algorithm.settings),
-        "host": {**dataclasses.asdict(algorithm.host), "network": repr(algorithm.learner.engine.network.trunk)},
-        "world": algorithm.learner.world.describe(),
-        "bias_from": "stored states" if algorithm.learner.keeps else "reset states",
+        "host": {**dataclasses.asdict(algorithm.host), "network": repr(algorithm.driver.program.network.trunk)},
+        "world": algorithm.driver.world.describe(),
+        "bias_from": "stored states" if algorithm.driver.keeps else "reset states",
     }
 
 
-def save(algorithm: Algorithm, path: str | Path, *, within: Path | None = None) -> Path:
+def save(algorithm: HostAgent, path: str | Path, *, within: Path | None = None) -> Path:
     """Write ``path`` (.safetensors), in the place that links there lead to; but through no link ``within`` a directory."""
     from safetensors import SafetensorError
     from safetensors.numpy import save_file
 
-    learner = algorithm.learner
-    learner.begin()
-    clock, lanes, world = learner.clock, learner.lanes, learner.world
-    arrays = {f"run.{name}": np.asarray(leaf) for name, leaf in run_leaves(learner.run)}
+    driver = algorithm.driver
+    driver.begin()
+    clock, lanes, world = driver.clock, driver.lanes, driver.world
+    arrays = {f"run.{name}": np.asarray(leaf) for name, leaf in run_leaves(driver.run)}
     filled = min(clock.stored, algorithm.settings.replay_capacity)
     arrays["run.replay"] = arrays["run.replay"][:filled]
     arrays |= {f"lanes.{field.name}": np.asarray(getattr(lanes, field.name)) for field in dataclasses.fields(lanes)}
-    arrays["pending"] = np.asarray(learner.pending)
-    if isinstance(world, Worlds):
+    arrays["pending"] = np.asarray(driver.pending)
+    if isinstance(world, VectorEnvAdapter):
         arrays["ended"] = world.ended
     state, kept = _states(algorithm)
     about = {
@@ -100,12 +100,12 @@ def file_of(path: str | Path) -> Path:
     return with_suffix(path)
 
 
-def _states(algorithm: Algorithm) -> tuple[Any, Any]:
+def _states(algorithm: HostAgent) -> tuple[Any, Any]:
     """The environment's state and those that were kept for roll-outs, as JSON has them: none where that cannot be."""
     if states.obstacle(algorithm.env) is not None:
         return None, []
     try:
-        return plain.pack(states.get_state(algorithm.env)), plain.pack(list(algorithm.learner.kept))
+        return plain.pack(states.get_state(algorithm.env)), plain.pack(list(algorithm.driver.kept))
     except HostError as error:  # it means something else by a state: what was learned is not lost for that
         warnings.warn(f"everything is saved but the environment's state ({error})", UserWarning, stacklevel=4)
         return None, []

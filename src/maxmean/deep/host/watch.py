@@ -19,13 +19,13 @@ from ..core.family import Family
 from ..policy import Policy, all_finite, with_suffix
 from ..watch import Moment, Panel, check_play
 from . import plain
-from .algorithms import ALGORITHMS
+from .adapters import EnvAdapter
+from .classes import HOST_AGENTS
+from .driver import network_of
 from .errors import HostError, sentence
-from .learner import network_of
 from .loading import ALGORITHM, blaming, fitting_tree, read
 from .making import is_known, make_env
 from .settings import choose
-from .worlds import World
 
 LEAST_HEIGHT = 300
 """Pixels. Smaller pictures are enlarged."""
@@ -58,12 +58,12 @@ def load(path: Path, env: str | None = None) -> tuple[Policy, Any]:
     text, arrays = read(path, weights := "run.learner.weights.")
     with blaming(path):
         about = take(text, "about", mapping)
-        kind = next(kind for kind in ALGORITHMS.values() if kind.__name__ == take(about, "algorithm", ALGORITHM))
+        kind = next(kind for kind in HOST_AGENTS.values() if kind.__name__ == take(about, "algorithm", ALGORITHM))
         given = plain.settings(take(text, "given", mapping))
         known, step = take(about, "world", mapping), take(take(text, "clock", mapping), "stored", whole())
         name = env or _named(about, path)
     made = _drawing(name)
-    world = World(made)
+    world = EnvAdapter(made)
     with blaming(path):
         agent, settings, host = choose(kind.make, world.sight, given)
     if any(world.describe()[part] != known.get(part) for part in ("shape", "type", "actions")):
@@ -97,7 +97,7 @@ def _named(about: dict[str, Any], path: Path) -> str:
 def play(policy: Policy, env: Any, *, seed: int = 0, frames: int = 400) -> Iterator[Moment]:
     """One episode of the policy, at most ``frames`` long."""
     check_play(seed, frames)
-    world = World(env)
+    world = EnvAdapter(env)
     meanings = getattr(env.unwrapped, "get_action_meanings", None)
     names = meanings() if meanings else [str(world.first_action + a) for a in range(world.n_actions)]
     panel, total = Panel(policy.about["variant"], [name.lower() for name in names]), 0.0

@@ -1,4 +1,4 @@
-"""The engine: what runs on the device while the environment steps on the host.
+"""The host's program: what runs on the device while the environment steps on the host.
 
 It acts and learns by the core, as the device's program does. There the environment is a part of the compiled loop; here the host
 tells the device, once a step, what has happened, in one array (a :class:`Message`), and two compiled calls follow it. ``act``
@@ -86,7 +86,7 @@ class Stream:
 
 
 @dataclass(frozen=True)
-class Engine:
+class HostProgram:
     """The compiled functions of one agent in ``n`` environments of one kind."""
 
     family: Family
@@ -204,7 +204,7 @@ class Engine:
 
     def __reduce__(self) -> Any:
         """Compiled functions are not pickled: an agent that is finds those of its new process."""
-        return engine_of, tuple(getattr(self, field.name) for field in fields(self))
+        return host_program, tuple(getattr(self, field.name) for field in fields(self))
 
     @cached_property
     def values(self) -> Callable[[Run, Any], Array]:
@@ -245,6 +245,6 @@ class Engine:
 
 
 @lru_cache(maxsize=32)
-def engine_of(*own: Any) -> Engine:
-    """The same engine is compiled once, however many agents of a process use it."""
-    return Engine(*own)
+def host_program(*own: Any) -> HostProgram:
+    """The same program is compiled once, however many agents of a process use it."""
+    return HostProgram(*own)

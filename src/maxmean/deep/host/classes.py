@@ -1,5 +1,5 @@
 """A class for each agent of the registry. What each is made of is said in :mod:`maxmean.deep.agents`; how they are used, in
-:class:`Algorithm`.
+:class:`HostAgent`.
 """
 
 from __future__ import annotations
@@ -7,15 +7,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..agents import AGENTS, Agent
-from .algorithm import Algorithm
+from .agent import HostAgent
 
 
-def _class(make: Callable[..., Agent]) -> type[Algorithm]:
+def _class(make: Callable[..., Agent]) -> type[HostAgent]:
     members = {"__doc__": make.__doc__, "__module__": __name__, "make": staticmethod(make)}
-    return type(make.__name__, (Algorithm,), members)
+    return type(make.__name__, (HostAgent,), members)
 
 
-ALGORITHMS: dict[str, type[Algorithm]] = {name: _class(make) for name, make in AGENTS.items()}
+HOST_AGENTS: dict[str, type[HostAgent]] = {name: _class(make) for name, make in AGENTS.items()}
 """By the names that tables and the command line use."""
 
-globals().update({kind.__name__: kind for kind in ALGORITHMS.values()})
+globals().update({kind.__name__: kind for kind in HOST_AGENTS.values()})

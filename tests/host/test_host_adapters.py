@@ -13,14 +13,14 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from host_toys import LENGTH, Counter, small
 from maxmean import DQN, KEBDQN
-from maxmean.deep.host import Algorithm
+from maxmean.deep.host import HostAgent
 
 
-def stored(agent: Algorithm) -> Any:
+def stored(agent: HostAgent) -> Any:
     """The transitions in the replay, oldest first."""
-    learner = agent.learner
+    learner = agent.driver
     rows = learner.run.replay[: learner.clock.stored]
-    return jax.vmap(learner.engine.learning.layout.unpack)(rows)
+    return jax.vmap(learner.program.learning.layout.unpack)(rows)
 
 
 def check_counter(transitions: Any) -> None:
@@ -39,7 +39,7 @@ def test_terminated_cuts_the_bootstrap_and_truncated_does_not() -> None:
     agent = DQN(Counter(), eval_env=Counter(), **small(replay_capacity=200)).learn(60)
     transitions = stored(agent)
     check_counter(transitions)
-    batch = agent.learner.engine.learning.batch(transitions)
+    batch = agent.driver.program.learning.batch(transitions)
     ended = np.asarray(transitions.next_state)[:, 1] == LENGTH
     even = np.asarray(transitions.state)[:, 0] % 2 == 0
     np.testing.assert_array_equal(batch.discounts == 0.0, ended & even)
@@ -63,7 +63,7 @@ def test_what_only_began_anew_does_not_count() -> None:
     """In the next-step mode a call after an end is no step: fewer transitions than calls times environments."""
     env = SyncVectorEnv([Counter, Counter], autoreset_mode=AutoresetMode.NEXT_STEP)
     agent = DQN(env, eval_env=Counter(), **small()).learn(2 * LENGTH * 3)
-    calls = agent.learner.clock.calls - 1  # one of them before the first step
+    calls = agent.driver.clock.calls - 1  # one of them before the first step
     assert agent.num_timesteps == 2 * (calls - calls // (LENGTH + 1))
 
 
@@ -73,14 +73,14 @@ def test_a_full_replay_drops_the_oldest_and_keeps_whole_transitions(n: int) -> N
     env = SyncVectorEnv([partial(Counter, i) for i in range(n)], autoreset_mode=AutoresetMode.NEXT_STEP)
     agent = DQN(env, eval_env=Counter(), **small(replay_capacity=37)).learn(150)
     for _ in range(2 * LENGTH):  # after every step: what only began anew would lie there until the next one
-        agent.learner.step()
-        check_counter(jax.vmap(agent.learner.engine.learning.layout.unpack)(agent.learner.run.replay))
+        agent.driver.step()
+        check_counter(jax.vmap(agent.driver.program.learning.layout.unpack)(agent.driver.run.replay))
 
 
 def test_a_reused_array_does_no_harm() -> None:
     """An environment that writes every observation into the same array is learned from as one that does not."""
     agents = [DQN(env, eval_env=Counter(), **small()).learn(60) for env in (Counter(), Counter(reuse=True))]
-    first, second = (np.asarray(agent.learner.run.replay) for agent in agents)
+    first, second = (np.asarray(agent.driver.run.replay) for agent in agents)
     np.testing.assert_array_equal(first, second)
 
 

@@ -1,4 +1,4 @@
-"""A learner: an agent and its world on their way, one step after the other."""
+"""The driver: an agent and its environments on their way, one step after the other."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from ..core.update import copy_target
 from ..networks import Ensemble
 from ..settings import Settings
 from . import states
-from .engine import Engine, engine_of
+from .adapters import EnvAdapter, EnvStep, VectorEnvAdapter
+from .program import HostProgram, host_program
 from .rollouts import Player
 from .settings import Choice, Host
-from .worlds import Outcome, World, Worlds
 
 KEPT_STATES = 1_000
 """Environment states that are kept for roll-outs, spread evenly over the replay's transitions."""
@@ -56,12 +56,12 @@ class Lanes:
 
 
 @dataclass
-class Learner:
+class Driver:
     """The whole state of a training, on the host and on the device."""
 
     choice: Choice
-    world: World
-    eval_world: World | None
+    world: EnvAdapter
+    eval_world: EnvAdapter | None
     made: bool = False
     """Whether there is a run."""
     started: bool = False
@@ -78,7 +78,7 @@ class Learner:
         agent, settings, host = self.choice
         family = Family.of([agent])
         network = network_of(family, self.world, settings, host)
-        self.engine: Engine = engine_of(
+        self.program: HostProgram = host_program(
             family,
             network,
             settings.learning,
@@ -87,7 +87,7 @@ class Learner:
             settings.warmup,
             host.gradient_steps,
         )
-        self.need = need_of(network, settings.learning, self.engine.learning.layout)
+        self.need = need_of(network, settings.learning, self.program.learning.layout)
         refuse_too_much(self.need)
         other = None if self.eval_world is None else self.eval_world.env
         self.keeps = other is not None and states.alike(self.world.env, other)
@@ -98,12 +98,12 @@ class Learner:
         if self.made:
             return
         agent, settings, host = self.choice
-        traits = self.engine.family.traits(agent, settings.learning_rate)
-        self.run = self.engine.create(jnp.array([0, host.seed], jnp.uint32), traits)
+        traits = self.program.family.traits(agent, settings.learning_rate)
+        self.run = self.program.create(jnp.array([0, host.seed], jnp.uint32), traits)
         self.made = True
 
     def begin(self) -> None:
-        """Put the learner at its beginning, unless it has begun."""
+        """Put the training at its beginning, unless it has begun."""
         if self.started:
             return
         self.make()
@@ -115,7 +115,7 @@ class Learner:
         n = self.world.n
         self.lanes = Lanes(seen, np.arange(n, dtype=np.uint32) + np.uint32(self.clock.begun), np.zeros(n))
         self.clock.begun += n
-        first = np.zeros(n, self.engine.message)
+        first = np.zeros(n, self.program.message)
         first["seen"], first["episode"], first["stored"], first["call"] = (
             seen,
             self.lanes.episode,
@@ -123,7 +123,7 @@ class Learner:
             self.clock.calls,
         )
         self.clock.calls += 1
-        self.pending = self.engine.act(self.run, _rows(first))
+        self.pending = self.program.act(self.run, _rows(first))
 
     def step(self) -> None:
         """One step of all environments, and what is learned from it."""
@@ -134,8 +134,8 @@ class Learner:
         clock = self.clock
         clock.stored += self.world.n if after.counts.all() else int(after.counts.sum())
         learns = clock.stored > settings.warmup and clock.calls % host.train_every == 0
-        self.pending = self.engine.act(self.run, message)
-        self.run = self.engine.learn(self.run, message) if learns else self.engine.store(self.run, message)
+        self.pending = self.program.act(self.run, message)
+        self.run = self.program.learn(self.run, message) if learns else self.program.store(self.run, message)
         clock.calls += 1
         self._turn_page(after)
         if learns:
@@ -145,9 +145,9 @@ class Learner:
             if clock.updates // period > copies:
                 self._copy_target()
 
-    def _tell(self, actions: NDArray[np.integer], after: Outcome) -> NDArray[Any]:
+    def _tell(self, actions: NDArray[np.integer], after: EnvStep) -> NDArray[Any]:
         """The message to the device. It is a new array each time: the device may still be reading the last one."""
-        message = np.empty(self.world.n, self.engine.message)
+        message = np.empty(self.world.n, self.program.message)
         message["state"] = self.lanes.seen
         message["action"] = actions
         message["reward"] = after.rewards
@@ -165,7 +165,7 @@ class Learner:
         message["episode"] = self.lanes.episode
         return message
 
-    def _turn_page(self, after: Outcome) -> None:
+    def _turn_page(self, after: EnvStep) -> None:
         """Sum up the episodes, and keep a state now and then."""
         lanes, clock = self.lanes, self.clock
         lanes.seen = after.seen
@@ -176,14 +176,14 @@ class Learner:
             lanes.total[after.over] = 0.0
         if self.keeps and clock.calls % self.keep_every == 0:
             lane = (clock.calls // self.keep_every) % self.world.n
-            env = self.world.env.envs[lane] if isinstance(self.world, Worlds) else self.world.env
+            env = self.world.env.envs[lane] if isinstance(self.world, VectorEnvAdapter) else self.world.env
             if not self.world.rests(lane):
                 self.kept.append((np.array(after.seen[lane]), states.get_state(env)))
 
     def _copy_target(self) -> None:
         """The target network becomes a copy of the one that learns; then the agent adapts, if it does."""
         self.run = self.run._replace(learner=copy_target(self.run.learner))
-        if self.engine.family.adaptation is not None:
+        if self.program.family.adaptation is not None:
             player = self.player()
             assert player is not None
             self.run = player.adapt(self.run, self.clock.stored)
@@ -193,7 +193,7 @@ class Learner:
         if self.eval_world is None:
             return None
         _, settings, host = self.choice
-        return Player(self.engine, self.eval_world, self.kept, host.seed, settings.discount)
+        return Player(self.program, self.eval_world, self.kept, host.seed, settings.discount)
 
     def take_tally(self) -> Tally:
         """The sums since the last record, which begin anew."""
@@ -205,7 +205,7 @@ class Learner:
         return tally
 
 
-def network_of(family: Family, world: World, settings: Settings, host: Host) -> Ensemble:
+def network_of(family: Family, world: EnvAdapter, settings: Settings, host: Host) -> Ensemble:
     """The network for what a world shows and offers."""
     sight = world.sight
     return family.network(host.network or sight.trunk, sight.shape, world.n_actions, settings.hidden)

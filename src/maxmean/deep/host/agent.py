@@ -18,19 +18,19 @@ from ..progress import interruptible, make_reporter, standard_error
 from ..records import Records
 from ..runs import RunId, Variant
 from . import habits, loading, saving
+from .adapters import EnvAdapter, adapter_of
+from .driver import Driver
 from .errors import HostError, Stopped
-from .learner import Learner
 from .making import make_like, opened
 from .rollouts import NONE, Bias, no_bias
 from .settings import choose
 from .sinks import Sinks, open_sinks
 from .spaces import batched, visible
-from .worlds import World, world_of
 
 Callback = Callable[[dict[str, Any]], Any]
 
 
-class Algorithm:
+class HostAgent:
     """An agent that learns in a Gymnasium environment. The subclasses, one for each algorithm, only name their targets.
 
     Parameters
@@ -52,7 +52,7 @@ class Algorithm:
     @habits.understood
     def __init__(self, env: Any, *, eval_env: Any = None, **settings: Any) -> None:
         self.env = opened(env, "env")
-        world = world_of(self.env)
+        world = adapter_of(self.env)
         self.given = settings
         self.choice = choose(type(self).make, world.sight, settings)
         self.agent, self.settings, self.host = self.choice
@@ -63,7 +63,7 @@ class Algorithm:
             if eval_env is not None:
                 raise HostError("eval_env has other observations or actions than env")
             second = None  # what we made is not what env is: a wrapper has changed it
-        self.learner = Learner(self.choice, world, second)
+        self.driver = Driver(self.choice, world, second)
         if self.agent.adaptation is not None and second is None:
             raise HostError(f"{type(self).__name__} adapts by playing in a second environment: give it one as eval_env")
         self.records = Records()
@@ -82,7 +82,7 @@ class Algorithm:
     @property
     def num_timesteps(self) -> int:
         """Steps taken so far: transitions, over all environments."""
-        return self.learner.clock.stored
+        return self.driver.clock.stored
 
     @property
     def table(self) -> pd.DataFrame:
@@ -109,17 +109,17 @@ class Algorithm:
         """
         if callback is not None and not callable(callback):
             raise HostError(f"callback must be a function of a record, which is a dict, not {callback!r}")
-        learner, interval = self.learner, self.settings.test_interval
+        driver, interval = self.driver, self.settings.test_interval
         goal = self.num_timesteps + _whole("total_timesteps", total_timesteps)
         _whole("the number of all steps", goal)
         reporter = make_reporter(standard_error(), not progress_bar, goal, 1, self.num_timesteps)
         sinks = open_sinks(self.describe(), out, self.num_timesteps, self.records, tensorboard=tensorboard, wandb=wandb)
-        with fitting(learner.need), sinks, reporter, interruptible() as stopped:
-            learner.begin()
+        with fitting(driver.need), sinks, reporter, interruptible() as stopped:
+            driver.begin()
             while self.num_timesteps < goal:
                 tests = self.num_timesteps // interval
-                learner.step()
-                if learner.clock.calls % 64 == 0:
+                driver.step()
+                if driver.clock.calls % 64 == 0:
                     reporter.tick(self.num_timesteps)
                 more = True
                 if self.num_timesteps // interval > tests or self.num_timesteps >= goal:
@@ -131,7 +131,7 @@ class Algorithm:
                     raise Stopped
                 if not more:
                     break
-        if learner.clock.updates == 0:
+        if driver.clock.updates == 0:
             every = self.host.train_every
             rarely = f", and an update comes every {every:,} steps (train_every)" if every > 1 else ""
             warnings.warn(
@@ -151,8 +151,8 @@ class Algorithm:
         """
         if not isinstance(deterministic, bool | np.bool_):
             raise HostError(f"deterministic must be True or False, not {deterministic!r}")
-        learner, world = self.learner, self.learner.world
-        learner.make()
+        driver, world = self.driver, self.driver.world
+        driver.make()
         space = self.env.single_observation_space if isinstance(self.env, VectorEnv) else self.env.observation_space
         many = batched(space, observation)
         seen = np.ascontiguousarray(world.sight.many(observation) if many else world.sight.one(observation)[None])
@@ -163,10 +163,10 @@ class Algorithm:
         if not len(seen):
             return np.zeros(0, np.int64), None
         if deterministic:
-            actions = np.asarray(learner.engine.greedy(learner.run, seen))
+            actions = np.asarray(driver.program.greedy(driver.run, seen))
         else:
             words = self._luck.integers(2**32, size=(len(seen), 3), dtype=np.uint32)
-            actions = np.asarray(learner.engine.explore(learner.run, seen, np.int32(self.num_timesteps), words))
+            actions = np.asarray(driver.program.explore(driver.run, seen, np.int32(self.num_timesteps), words))
         actions = actions.astype(np.int64) + world.first_action
         return (actions if many else actions[0]), None
 
@@ -175,12 +175,12 @@ class Algorithm:
 
         ``episodes`` is their number, for each head where there are heads; by default as in the records.
         """
-        player = self.learner.player()
+        player = self.driver.player()
         if player is None:
             raise HostError("the bias is measured in a second environment: give one as eval_env")
         number = self._bias_episodes if episodes is None else _whole("episodes", episodes)
-        self.learner.make()
-        return player.bias(self.learner.run, self.num_timesteps, self._heads, number)[1]
+        self.driver.make()
+        return player.bias(self.driver.run, self.num_timesteps, self._heads, number)[1]
 
     def save(self, path: str | Path) -> Path:
         """Write all of it to one file: weights, optimiser, replay, counters, records, and the environment's state where it can
@@ -203,7 +203,7 @@ class Algorithm:
 
     @property
     def _heads(self) -> int:
-        return self.learner.engine.family.heads
+        return self.driver.program.family.heads
 
     @property
     def _bias_episodes(self) -> int:
@@ -211,8 +211,8 @@ class Algorithm:
 
     def _record(self, sinks: Sinks) -> dict[str, Any]:
         """Measure, and hand the record on."""
-        learner, step = self.learner, self.num_timesteps
-        player, run = learner.player(), learner.run
+        driver, step = self.driver, self.num_timesteps
+        player, run = driver.player(), driver.run
         test_return, sums, how = np.nan, no_bias(self._heads), NONE
         if player is not None:
             test_return = player.test_return(run, step, self.settings.test_episodes)
@@ -220,7 +220,7 @@ class Algorithm:
                 sums, bias = player.bias(run, step, self._heads, self._bias_episodes)
                 how = bias.how
         found = Measurement(
-            test_return, sums, learner.take_tally(), np.asarray(run.traits.parameter), np.asarray(run.diverged)
+            test_return, sums, driver.take_tally(), np.asarray(run.traits.parameter), np.asarray(run.diverged)
         )
         who = RunId(Variant(self.agent, self.settings.learning_rate), self.host.seed)
         row = {**self.records.add_run(who, step, found), "bias_from": how}
@@ -235,8 +235,8 @@ def _whole(name: str, value: Any) -> int:
         raise HostError(str(error)) from None
 
 
-def _second(env: Any) -> World | None:
+def _second(env: Any) -> EnvAdapter | None:
     """The world for tests."""
     if isinstance(env, VectorEnv):
         raise HostError("eval_env must be one environment, not a vector environment")
-    return None if env is None else World(env)
+    return None if env is None else EnvAdapter(env)

@@ -1,4 +1,4 @@
-"""Worlds: one environment or several side by side, stepped in the same way and begun anew in the same way."""
+"""Adapters: one environment or several side by side, stepped in the same way and begun anew in the same way."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .errors import HostError
 from .spaces import Sight, count_actions, sight, visible
 
 
-class Outcome(NamedTuple):
+class EnvStep(NamedTuple):
     """What one step of all environments gave; every array has the environments as its first axis."""
 
     reached: NDArray[Any]
@@ -29,7 +29,7 @@ class Outcome(NamedTuple):
     """False where the environment did nothing but begin anew, whatever the action was: there is no transition to learn from."""
 
 
-class World:
+class EnvAdapter:
     """One environment, as a batch of one."""
 
     n = 1
@@ -40,8 +40,8 @@ class World:
         self.n_actions = count_actions(env.action_space)
         self.first_action = int(env.action_space.start)  # type: ignore[attr-defined]
 
-    def like(self, other: World) -> bool:
-        """Whether it shows and offers what another world does."""
+    def like(self, other: EnvAdapter) -> bool:
+        """Whether it shows and offers what another does."""
         mine, theirs = self.sight, other.sight
         return (mine.shape, mine.dtype, self.n_actions) == (theirs.shape, theirs.dtype, other.n_actions)
 
@@ -58,12 +58,12 @@ class World:
         """Begin all episodes; what is seen: [n, ...]."""
         return self._alone(_first(self.env.reset(seed=seed)))
 
-    def step(self, actions: NDArray[np.integer]) -> Outcome:
+    def step(self, actions: NDArray[np.integer]) -> EnvStep:
         """Take these actions [n], and begin anew where an episode has ended."""
         after = self.advance(actions)
         return after._replace(seen=self._alone(_first(self.env.reset()))) if after.over[0] else after
 
-    def advance(self, actions: NDArray[np.integer]) -> Outcome:
+    def advance(self, actions: NDArray[np.integer]) -> EnvStep:
         """Take these actions [n], and stay where an episode has ended."""
         found = self.env.step(int(actions[0]) + self.first_action)
         if len(found) != 5:
@@ -73,7 +73,7 @@ class World:
             )
         raw, reward, terminated, truncated, _ = found
         reached = self._alone(raw)
-        return Outcome(
+        return EnvStep(
             reached,
             _finite(_number(reward), "reward"),
             np.array([terminated], bool),
@@ -96,7 +96,7 @@ class World:
         return _visible(found, self.sight.dtype)[None]
 
 
-class Worlds(World):
+class VectorEnvAdapter(EnvAdapter):
     """A vector environment, whatever its way of beginning anew."""
 
     def __init__(self, env: VectorEnv) -> None:
@@ -114,7 +114,7 @@ class Worlds(World):
         self.ended[:] = False
         return self._all(seen)
 
-    def step(self, actions: NDArray[np.integer]) -> Outcome:
+    def step(self, actions: NDArray[np.integer]) -> EnvStep:
         raw, rewards, terminated, truncated, info = self.env.step(np.asarray(actions) + self.first_action)
         seen = self._all(raw)
         over = np.asarray(terminated | truncated)
@@ -130,7 +130,7 @@ class Worlds(World):
                 reached, seen = seen, self._all(raw)
         self.ended = over
         rewards = _finite(np.asarray(rewards, np.float32), "reward")
-        return Outcome(reached, rewards, np.asarray(terminated), over, seen, counts)
+        return EnvStep(reached, rewards, np.asarray(terminated), over, seen, counts)
 
     def rests(self, lane: int) -> bool:
         return bool(self.mode is AutoresetMode.NEXT_STEP and self.ended[lane])
@@ -150,9 +150,9 @@ class Worlds(World):
         return _visible(np.array(self.sight.many(seen)), self.sight.dtype)
 
 
-def world_of(env: gymnasium.Env | VectorEnv) -> World:
-    """The world of an environment or of a vector environment."""
-    return Worlds(env) if isinstance(env, VectorEnv) else World(env)
+def adapter_of(env: gymnasium.Env | VectorEnv) -> EnvAdapter:
+    """The adapter of an environment or of a vector environment."""
+    return VectorEnvAdapter(env) if isinstance(env, VectorEnv) else EnvAdapter(env)
 
 
 def _first(found: Any) -> Any:

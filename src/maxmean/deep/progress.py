@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import IO, Any, Protocol, cast
+from typing import IO, Any, cast
 
 from rich.console import Console
 from rich.live import Live
@@ -59,28 +59,18 @@ def standard_error(*, quiet: bool = False) -> Console:
     return Console(file=cast("IO[str]", _Listener()), quiet=quiet)
 
 
-class TrainingReporter(Protocol):
-    """Hears what happens in a training."""
+class SilentReporter:
+    """Hears what happens in a training, and says nothing of it."""
 
     def say(self, sentence: str) -> None:
         """Something that a person should know."""
-        ...
 
     def tick(self, step: int) -> None:
         """All runs have got to this step."""
-        ...
 
     def record(self, records: Records) -> None:
         """There are new records."""
-        ...
 
-
-class SilentReporter:
-    """Says nothing."""
-
-    def say(self, sentence: str) -> None: ...
-    def tick(self, step: int) -> None: ...
-    def record(self, records: Records) -> None: ...
     def __enter__(self) -> SilentReporter:
         return self
 

@@ -63,9 +63,9 @@ def test_what_other_agents_call_otherwise_is_told_where_it_is_true() -> None:
 @pytest.mark.parametrize(
     "call",
     [
-        lambda env: DQN("MlpPolicy", env),
-        lambda env: DQN("MlpPolicy", env=env),
-        lambda env: DQN("CnnPolicy", "CartPole-v1", verbose=1),
+        lambda env: DQN("MlpPolicy", env),  # type: ignore[call-arg]
+        lambda env: DQN("MlpPolicy", env=env),  # type: ignore[misc]
+        lambda env: DQN("CnnPolicy", "CartPole-v1", verbose=1),  # type: ignore[call-arg]
     ],
 )
 def test_a_policy_as_the_first_argument(call: Callable[[Any], Any]) -> None:
@@ -142,7 +142,7 @@ def test_predict_of_no_observations_is_no_action() -> None:
 
 def test_load_without_an_environment_and_save_to_nowhere(tmp_path: Path) -> None:
     with pytest.raises(HostError, match=r"DQN\.load needs the environment to go on in: DQN\.load\(path, env\)"):
-        DQN.load(agent().save(tmp_path / "x"))
+        DQN.load(agent().save(tmp_path / "x"))  # type: ignore[call-arg]
     (tmp_path / "file").write_text("")
     with pytest.raises(HostError, match=r"cannot write .*y\.safetensors: "):
         agent().save(tmp_path / "file" / "y")

@@ -92,7 +92,7 @@ def test_the_replay_is_written_in_place() -> None:
     driver = agent.driver
     driver.begin()
     rows = np.zeros((1, driver.program.layout.words), np.uint32)
-    memory = driver.program.learn.lower(driver.run, rows).compile().memory_analysis()
+    memory = driver.program.learn.lower(driver.run, rows).compile().memory_analysis()  # type: ignore[attr-defined]
     assert memory.temp_size_in_bytes < driver.run.replay.nbytes / 10
     assert memory.alias_size_in_bytes >= driver.run.replay.nbytes
 

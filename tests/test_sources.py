@@ -52,7 +52,6 @@ REASONS = {
     "deep/host/settings.__post_init__": "names in the source, one line above",
     "deep/host/states._get": "names of a table in the source",
     "deep/host/states._set": "names that are in a table in the source, with values that its checks accept",
-    "deep/commands._need_jax": "names of the package's own table",
     "lab/experiment.missing": "a package that an experiment of ours names",
     "mev/layouts.recognise": "fields of a dataclass",
     "mev/pytrees.register": "fields of a dataclass",

@@ -12,7 +12,8 @@ from rich.console import Console
 
 from ...untrusted import ContentError
 from ...whole import as_parquet, make_folder, write_whole
-from ..agents import parse_arguments, whole_number
+from ..agents import parse_arguments
+from ..checks import whole_number
 from ..directory import held, writing
 from ..progress import standard_error
 from ..records import read_table

@@ -15,9 +15,9 @@ from ..errors import missing
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from .claims import Verdict
-    from .loading import LeftOut
-    from .store import Store
+    from ..lab.claims import Verdict
+    from ..lab.loading import LeftOut
+    from ..lab.store import Store
 
 DEFAULT_OUT = "maxmean-results"
 
@@ -25,14 +25,6 @@ _Out = Annotated[
     str | None,
     typer.Option("--out", metavar="DIR", show_default="the results that come with maxmean", help="Where results are."),
 ]
-
-
-def register(app: typer.Typer) -> None:
-    """Add the laboratory's commands to the command line."""
-    app.command()(reproduce)
-    app.command(name="list")(list_experiments)
-    app.command()(claims)
-    app.command()(report)
 
 
 def reproduce(
@@ -76,14 +68,14 @@ def reproduce(
     """
     from rich.console import Console
 
+    from ..lab.engines import make_engine
+    from ..lab.experiments import find_experiments
+    from ..lab.progress import make_reporter
+    from ..lab.report import write_report
+    from ..lab.run import Job, verdicts
+    from ..lab.run import reproduce as run
+    from ..lab.store import Store
     from ..mev.data import DataError
-    from .engines import make_engine
-    from .experiments import find_experiments
-    from .progress import make_reporter
-    from .report import write_report
-    from .run import Job, verdicts
-    from .run import reproduce as run
-    from .store import Store
 
     if seed < 0:
         raise DataError(f"seed must not be negative, not {seed}")
@@ -140,7 +132,7 @@ def list_experiments(
     from rich.console import Console
     from rich.table import Column, Table
 
-    from .experiments import EXPERIMENTS, find_experiments
+    from ..lab.experiments import EXPERIMENTS, find_experiments
 
     if names:
         print("\n".join(experiment.name for experiment in find_experiments([])))
@@ -187,10 +179,10 @@ def claims(
 
     An experiment whose results cannot be used is left out, and a sentence on standard error says why. The exit status is 0 if none was left out, 1 if some were, and 2 if there is nothing else.
     """  # noqa: E501  (a line break here is one in the help)
+    from ..lab.claims import markdown
+    from ..lab.run import judge_all, nothing
+    from ..lab.store import StoreError
     from ..mev.data import DataError
-    from .claims import markdown
-    from .run import judge_all, nothing
-    from .store import StoreError
 
     if as_json and as_markdown:
         raise DataError("choose one of --json and --markdown")
@@ -220,7 +212,7 @@ def report(
 
     An experiment whose results cannot be used is left out, and a sentence on standard error says why. The exit status is 0 if none was left out, 1 if some were, and 2 if there is nothing else.
     """  # noqa: E501  (a line break here is one in the help)
-    from .report import write_report
+    from ..lab.report import write_report
 
     folder = Path(to) if to else Path(out) / "report" if out else Path("maxmean-report")
     left_out: list[LeftOut] = []
@@ -243,8 +235,8 @@ def _say(left_out: Sequence[LeftOut]) -> None:
 
 
 def _store(out: str | None) -> Store:
-    from .run import SHIPPED
-    from .store import Store
+    from ..lab.run import SHIPPED
+    from ..lab.store import Store
 
     return Store(out if out is not None else SHIPPED, create=False)
 

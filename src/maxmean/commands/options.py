@@ -23,13 +23,9 @@ def options_of(
     An option that is not given is None, so that other defaults can take its place; the help shows the field's own default, and
     the first sentence of the docstring beneath the field.
 
-    >>> from dataclasses import dataclass
-    >>> @dataclass
-    ... class Settings:
-    ...     discount: float = 0.99
-    ...     shared: bool = False
-    >>> [(option.name, str(option.annotation.__origin__)) for option in options_of(Settings)]
-    [('discount', 'float | None'), ('shared', "<class 'bool'>")]
+    >>> from maxmean.deep.settings import AgentOptions
+    >>> [each.name for each in options_of(AgentOptions)][:3]
+    ['k', 'mask', 'alpha']
     """
     words, kinds, flags = docstrings(settings), get_type_hints(settings), spelled or {}
     return [
@@ -59,8 +55,8 @@ def takes(*options: inspect.Parameter) -> Callable[[F], F]:
 
     def decorate(command: F) -> F:
         def called(*args: Any, **named: Any) -> None:
-            unset = {option.name for option in options if named.get(option.name) in (None, False)}
-            command(*args, **{name: value for name, value in named.items() if name not in unset})
+            absent = {each.name for each in options if named[each.name] is None or named[each.name] is False}
+            command(*args, **{name: value for name, value in named.items() if name not in absent})
 
         signature = inspect.signature(command, eval_str=True)
         own = [each for each in signature.parameters.values() if each.kind is not inspect.Parameter.VAR_KEYWORD]

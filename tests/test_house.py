@@ -12,7 +12,8 @@ import maxmean
 ROOT = Path(maxmean.__file__).parent
 
 FLOORS = (
-    ("errors", "storage", "untrusted"),
+    ("errors",),
+    ("lazy", "untrusted", "whole"),
     ("mev",),
     ("envs", "tabular"),
     ("deep",),
@@ -23,12 +24,13 @@ FLOORS = (
 """From the ground up. A room knows those below it, and none beside or above it."""
 
 DEEP = (
-    ("agents", "targets", "exploration", "networks", "settings"),
+    ("checks", "registry"),
+    ("exploration", "networks", "settings", "targets"),
+    ("agents",),
     ("core",),
-    ("records", "policy", "checkpoint"),
     ("device", "host"),
 )
-"""The same inside ``deep``; rooms that are not named here may be on any floor."""
+"""The same inside ``deep``. What stays of a training (records, policies, checkpoints) stands beside them, on no floor."""
 
 
 def imports(path: Path) -> set[tuple[str, ...]]:

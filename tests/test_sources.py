@@ -34,6 +34,7 @@ FORBIDDEN = {"pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve", "su
 
 REASONS = {
     "deep/host/program.__reduce__": "fields of a dataclass",
+    "errors.need": "packages that a caller of ours names; whether they are there, without importing them",
     "lazy.lazily": "names of a package's own table",
     "deep/agents": "names of the registry, in the source",
     "deep/host/classes": "names of the registry, in the source",
@@ -45,7 +46,6 @@ REASONS = {
     "envs/minatar/game.__post_init__": "fields of a dataclass",
     "deep/host/loading._restore": "fields of a dataclass",
     "deep/host/making._share_statistics": "names in the source, one line above",
-    "deep/host/making.need_gymnasium": "names in the source",
     "deep/host/making._atari": "names in the source",
     "deep/host/making.make_env": "a package that the caller named; whether it is there, without importing it",
     "deep/host/saving.save": "fields of a dataclass",

@@ -22,7 +22,7 @@ from ..checks import AgentError, truth, whole_number
 from ..core.memory import Need, fitting, refuse_too_much
 from ..directory import clear, held, writing
 from ..policy import Policy
-from ..progress import Silent, interruptible, make_reporter, standard_error
+from ..progress import SilentReporter, interruptible, make_reporter, standard_error
 from ..records import Records
 from ..settings import Settings
 from .block import Block, make_blocks
@@ -168,7 +168,7 @@ class Session:
     checkpoint_interval: int
     on_record: Callable[[dict[str, Any]], None] | None
 
-    def run(self, workers: int, reporter: Silent, stopped: Callable[[], bool]) -> bool:
+    def run(self, workers: int, reporter: SilentReporter, stopped: Callable[[], bool]) -> bool:
         """Train to the end; true unless stopped before."""
         warned: set[tuple[str, float, int]] = set()
         kept_at = min(block.step for block in self.blocks)
@@ -192,14 +192,16 @@ class Session:
                     return self._stop(reporter)
         return True
 
-    def _stop(self, reporter: Silent) -> bool:
+    def _stop(self, reporter: SilentReporter) -> bool:
         """Keep what is done. Whoever stands at a test has been tested by now: a training that goes on begins behind it."""
         self._keep()
         kept = " What is done is kept; the same command goes on from there." if self.folder else ""
         reporter.say(f"Stopped.{kept}")
         return False
 
-    def _advance(self, pool: ThreadPoolExecutor, stop: int, reporter: Silent, stopped: Callable[[], bool]) -> None:
+    def _advance(
+        self, pool: ThreadPoolExecutor, stop: int, reporter: SilentReporter, stopped: Callable[[], bool]
+    ) -> None:
         """Bring all blocks to ``stop``."""
 
         def advance(block: Block) -> None:
@@ -209,7 +211,7 @@ class Session:
 
         list(pool.map(advance, self.blocks))
 
-    def _heed(self, row: dict[str, Any], warned: set[tuple[str, float, int]], reporter: Silent) -> None:
+    def _heed(self, row: dict[str, Any], warned: set[tuple[str, float, int]], reporter: SilentReporter) -> None:
         """Hand a new row on, and say so if its run has diverged."""
         if self.on_record:
             self.on_record(row)

@@ -70,7 +70,7 @@ def load(cls: type[A], path: str | Path, env: Any, settings: dict[str, Any]) -> 
         raise HostError(f"{path} was trained in another kind of environment: {_difference(known, here)}")
     driver = algorithm.driver
     with blaming(path):
-        words = driver.program.program.layout.words
+        words = driver.program.learning.layout.words
         _fill(arrays, clock, (algorithm.settings.replay_capacity, words), take(about, "settings", mapping))
     driver.begin()
     driver.run.replay.delete()  # it may be gigabytes, which the one from the file needs

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from . import mev
     from .host.algorithms import BDQN, DDQN, DQN, KEBDQN, SCDQN, TEBDQN, AdaKEBDQN, AdaTEBDQN, MaxMinDQN
     from .mev.compare import Comparison, compare
-    from .mev.data import DataError
+    from .mev.errors import ArgumentError, DataError
     from .mev.estimate import Estimate, estimate
 
 __version__ = "0.1.0"
@@ -28,6 +28,7 @@ __all__ = [
     "TEBDQN",
     "AdaKEBDQN",
     "AdaTEBDQN",
+    "ArgumentError",
     "Comparison",
     "DataError",
     "Estimate",
@@ -44,7 +45,8 @@ _AGENTS = ("BDQN", "DDQN", "DQN", "KEBDQN", "SCDQN", "TEBDQN", "AdaKEBDQN", "Ada
 _HOME = {
     "Comparison": "mev.compare",
     "compare": "mev.compare",
-    "DataError": "mev.data",
+    "ArgumentError": "mev.errors",
+    "DataError": "mev.errors",
     "Estimate": "mev.estimate",
     "estimate": "mev.estimate",
 } | dict.fromkeys(_AGENTS, "host")

@@ -16,7 +16,7 @@ from scipy.special import ndtr
 
 from maxmean import mev
 from maxmean.mev import theory
-from maxmean.mev.data import part_sizes
+from maxmean.mev.data.parts import part_sizes
 from maxmean.mev.methods import METHODS
 from maxmean.mev.theory import bias_bounds, gaussian_pair, kernel_expectation, variance_bound
 

@@ -19,7 +19,7 @@ from ..deep.policy import all_finite, named_leaves
 from ..deep.program import Run
 from ..deep.records import Records
 from ..envs import EnvError
-from ..mev.kernels import KernelError
+from ..mev.errors import KernelError
 from ..untrusted import ContentError, mapping, number, one_of, parse, several, take, whole
 from . import plain, states
 from .errors import HostError, sentence

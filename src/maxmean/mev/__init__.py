@@ -7,6 +7,7 @@ from typing import Any
 
 from .data import Counts, Samples, Summaries
 from .ensemble import ensemble_target
+from .errors import ArgumentError, DataError, KernelError
 from .estimators import (
     average_estimate,
     cross_validation_estimate,
@@ -19,6 +20,7 @@ from .estimators import (
     weighted_estimate,
     weighted_mean,
 )
+from .kernel_checks import check_kernel
 from .kernels import (
     KERNELS,
     Beta,
@@ -27,24 +29,26 @@ from .kernels import (
     Gaussian,
     Indicator,
     Kernel,
-    KernelError,
     Softmax,
     StudentT,
     Triangle,
-    check_kernel,
 )
 from .methods import METHODS, Settings, evaluate
 from .probabilities import best_probabilities
 from .statistic import t_statistic
 
-_SUBMODULES = ("data", "inference", "methods", "processes", "theory", "tuning", "winner")
+_SUBMODULES = {name: name for name in ("data", "inference", "methods", "processes", "theory", "tuning")} | {
+    "winner": "inference.winner"
+}
 
 __all__ = [
     "KERNELS",
     "METHODS",
+    "ArgumentError",
     "Beta",
     "Counts",
     "Custom",
+    "DataError",
     "Epanechnikov",
     "Gaussian",
     "Indicator",
@@ -76,7 +80,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in _SUBMODULES:
-        return importlib.import_module(f"{__name__}.{name}")
+        return importlib.import_module(f"{__name__}.{_SUBMODULES[name]}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -7,9 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from .data import DataError
-from .estimate import Estimate, NamedWinner, Problem, check_level, estimate, estimate_problem
+from .errors import ArgumentError, DataError
+from .estimate import Estimate, estimate_problem
 from .methods import METHODS, NEEDS_PAIRS, PAIRED, check_method
+from .problem import NamedWinner, Problem, as_problem
+from .settings import check_level
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -154,9 +156,8 @@ def compare(data: Any = None, methods: Sequence[str] | None = None, *, level: fl
     if isinstance(methods, str):
         methods = [methods]
     if "method" in how:
-        raise DataError("compare takes methods, a list of names; estimate takes one method")
-    first = estimate(data, "me", **how)
-    return compare_problem(first.problem, methods, level=level)
+        raise ArgumentError("compare takes methods, a list of names; estimate takes one method")
+    return compare_problem(as_problem(data, **how), methods, level=level)
 
 
 def compare_problem(
@@ -169,9 +170,9 @@ def compare_problem(
     """:func:`compare` on a problem that is ready; ``progress`` hears how many bootstrap resamples are done."""
     check_level(level)
     if methods is not None and not isinstance(methods, (list, tuple)):
-        raise DataError(f"methods must be a list of names, not {methods!r}")
+        raise ArgumentError(f"methods must be a list of names, not {methods!r}")
     if methods is not None and not methods:
-        raise DataError("name at least one method")
+        raise ArgumentError("name at least one method")
     skipped = {method: reason for method in METHODS if (reason := problem.refusal(method)) is not None}
     if methods is not None:
         for method in methods:

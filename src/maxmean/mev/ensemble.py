@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .arrays import Array, as_floats, namespace
+from .errors import ArgumentError
 from .estimators import unchecked_estimate
 from .kernels import Gaussian, Kernel, as_kernel
 from .settings import check_truth
@@ -59,7 +60,9 @@ def ensemble_target(
     xp = namespace(q_target_heads)
     (heads,) = as_floats(xp, q_target_heads)
     if heads.ndim < 2 or heads.shape[-2] < 2:
-        raise ValueError(f"heads must have shape (..., heads, actions), two heads at least, not {tuple(heads.shape)}")
+        raise ArgumentError(
+            f"heads must have shape (..., heads, actions), two heads at least, not {tuple(heads.shape)}"
+        )
     if xp.finfo(heads.dtype).bits < 32:  # halves: their squares overflow at 256, and bfloat16 has too few digits for T
         full = ensemble_target(xp.astype(heads, xp.float32), kernel, covariance=covariance)
         return xp.astype(full, heads.dtype)

@@ -9,6 +9,7 @@ from functools import cache, partial
 import numpy as np
 
 from .arrays import Array, Rng, as_floats, constant, namespace, normal, special
+from .errors import ArgumentError
 from .statistic import check_options
 
 MOST_INTEGRATED = 500
@@ -36,7 +37,7 @@ def best_probabilities(means: Array, variances: Array, *, draws: int | None = No
 def _probabilities(xp: Array, means: Array, variances: Array, draws: int | None, rng: Rng) -> Array:
     if draws is not None:
         if draws < 1:
-            raise ValueError(f"draws must be at least 1, not {draws}")
+            raise ArgumentError(f"draws must be at least 1, not {draws}")
         return _drawn_probabilities(xp, means, variances, draws, rng)
     if xp is np:
         weights = _by_rows(means, variances)

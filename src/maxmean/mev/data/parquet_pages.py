@@ -15,9 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet
 
+from ..errors import DataError
 from .columns import NESTED, is_nested, is_text
-from .data import DataError, repeated
 from .limits import MOST_COLUMNS, MOST_PAGES, MOST_TEXT, MOST_UNPACKED, MOST_VALUES, TOO_LARGE
+from .options import repeated
 
 MAGIC = b"PAR1"
 

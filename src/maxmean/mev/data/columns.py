@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .data import DataError
+from ..errors import DataError
 from .limits import MOST_OPTIONS, TOO_MANY
 
 NESTED = b"maxmean.nested"

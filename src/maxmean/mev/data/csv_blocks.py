@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.csv
 
-from .data import DataError
+from ..errors import DataError
 from .limits import LONGEST_ROW, MOST_COLUMNS
 
 _MEGABYTES = f"{LONGEST_ROW >> 20} MB"

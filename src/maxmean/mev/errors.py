@@ -1,0 +1,15 @@
+"""What can be wrong with a request for an estimate: the data, a setting, or the kernel."""
+
+from __future__ import annotations
+
+
+class DataError(ValueError):
+    """Data that an estimator cannot use; the message is one sentence that names the option, column, row or value."""
+
+
+class ArgumentError(ValueError):
+    """An argument or a setting outside its range; the message is one sentence that names it and says what it may be."""
+
+
+class KernelError(ValueError):
+    """A function or a parameter that does not make a kernel; the message says which requirement it breaks."""

@@ -12,6 +12,7 @@ import pytest
 import maxmean as mm
 from maxmean.mev import inference, problem
 from maxmean.mev.data import Data
+from maxmean.mev.data.options import Options, refuse_unusable
 from maxmean.mev.methods import Evaluation, evaluate
 from maxmean.mev.problem import as_problem
 
@@ -46,9 +47,13 @@ def test_one_estimate_is_one_evaluation(evaluated: Counter[str]) -> None:
 
 
 def test_the_data_are_checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    checked = []
-    refuse = problem.refuse_unusable
-    monkeypatch.setattr(problem, "refuse_unusable", lambda options: (checked.append(options.names), refuse(options)))
+    checked: list[tuple[str, ...]] = []
+
+    def recording(options: Options) -> None:
+        checked.append(options.names)
+        refuse_unusable(options)
+
+    monkeypatch.setattr(problem, "refuse_unusable", recording)
     for ask in (mm.estimate, mm.compare):
         checked.clear()
         ask(SAMPLES, resamples=10)

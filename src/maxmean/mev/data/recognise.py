@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 
 import pyarrow as pa
 
+from ...errors import unknown
 from ..errors import ArgumentError, DataError
 from .columns import COMMA, is_number, is_text, looks_numeric
 from .limits import MOST_OPTIONS, TOO_MANY
@@ -132,9 +133,7 @@ def _refuse_decimal_commas(batch: pa.RecordBatch, names: Sequence[str]) -> None:
 
 def _check_roles(kind: str, said: Mapping[str, str]) -> None:
     if kind not in LAYOUTS:
-        near = difflib.get_close_matches(kind, LAYOUTS, n=1, cutoff=0.3)
-        hint = f"; did you mean {near[0]!r}?" if near else f" (there are {', '.join(LAYOUTS)})"
-        raise ArgumentError(f"unknown layout {kind!r}{hint}")
+        raise ArgumentError(unknown("unknown layout", kind, LAYOUTS))
     odd = next((role for role in said if role not in _ROLES[kind]), None)
     if odd is not None:
         raise ArgumentError(f"{odd} (--{odd}, column {said[odd]!r}) has no place in the layout {kind!r}")

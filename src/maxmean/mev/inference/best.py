@@ -18,6 +18,7 @@ def probability_best(data: Data, *, draws: int = 200_000, seed: int = 0) -> np.n
     Independent options are integrated exactly, unless they are hundreds that spread very differently. Those are drawn (thousands
     of them less often), and so are paired ones, with their covariance: the standard error is at most ``0.5 / sqrt(draws)``.
 
+    >>> from maxmean.mev import Samples
     >>> probability_best(Samples.of([[1.0, 3.0], [1.0, 3.0]]))
     array([0.5, 0.5])
     """

@@ -55,7 +55,7 @@ REASONS = {
     "host/states._set": "names that are in a table in the source, with values that its checks accept",
     "deep/commands._need_jax": "names of the package's own table",
     "lab/experiment.missing": "a package that an experiment of ours names",
-    "mev/layouts.recognise": "fields of a dataclass",
+    "mev/data/recognise.recognise": "fields of a dataclass",
     "mev/pytrees.register": "fields of a dataclass",
     "tabular/kernels.compile_kernel": "fields of a dataclass",
     "tabular/mdp._check_outcomes": "names in the source",

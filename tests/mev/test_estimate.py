@@ -295,7 +295,7 @@ def test_a_truth_value_is_true_or_false(wrong: Any) -> None:
         ({"seed": None}, "seed must be a whole number, not None"),
         ({"alpha": "x"}, "alpha must be a number, not 'x'"),
         ({"method": ["me"]}, "unknown method ['me']"),
-        ({"names": 5}, "names must be a list of texts, not 5"),
+        ({"names": 5}, "names must be a list of strings, not 5"),
         ({"names": ["a"]}, "there are 3 options, but 1 names"),
     ],
 )
@@ -331,7 +331,7 @@ def test_options_are_bounded_before_their_covariances_are_made(monkeypatch: pyte
     rng = np.random.default_rng(0)
     table = rng.normal(size=(4, 12)) * rng.uniform(0.01, 1, 12)
     monkeypatch.setattr("maxmean.mev.problem.MOST_PAIRED", 11)
-    with pytest.raises(mm.DataError, match=r"as many as are compared as pairs: .*paired=False"):
+    with pytest.raises(mm.DataError, match=r"the most that can be compared as pairs: .*paired=False"):
         mm.estimate(table)
     with pytest.raises(mm.DataError, match=r"te\* compares up to 11 options as pairs"):
         mm.estimate(list(table.T), "te*")
@@ -341,5 +341,5 @@ def test_options_are_bounded_before_their_covariances_are_made(monkeypatch: pyte
     assert "we" in mm.compare(table, paired=False, resamples=9).skipped
     assert mm.estimate(table, "we", paired=False, draws=100).value < table.mean(axis=0).max()
     monkeypatch.setattr("maxmean.mev.data.options.MOST_OPTIONS", 11)
-    with pytest.raises(mm.DataError, match="options, which is as many as are compared"):
+    with pytest.raises(mm.DataError, match="options, the most that can be compared"):
         mm.estimate(table, paired=False)

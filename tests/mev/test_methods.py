@@ -134,7 +134,7 @@ def test_kernels_by_name() -> None:
     assert parse_kernel("softmax") == mev.Softmax()
     for text, sentence in {
         "gausian": "did you mean 'gaussian'",
-        "softmax:1": "has room for 0 numbers, not 1",
+        "softmax:1": "takes at most 0 numbers, not 1",
         "beta:1,x": "takes numbers after the colon, not '1,x'",
         "gaussian:-1": "scale must be positive",
         "zzz": "unknown kernel 'zzz'",

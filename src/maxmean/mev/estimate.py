@@ -37,7 +37,7 @@ class Estimate:
 
     @property
     def weights(self) -> pd.Series:
-        """How much each option counts; they add up to one."""
+        """The weight of each option; they sum to one."""
         return self._series(self._weights, "weight")
 
     @property
@@ -58,7 +58,7 @@ class Estimate:
         return self.problem.outward(self.problem.data.means.max())
 
     def bias(self) -> float:
-        """Bootstrap estimate of this estimator's bias: what it says too much, on data like these."""
+        """Bootstrap estimate of this estimator's bias: by how much it overestimates on average, on data like these."""
         return self.problem.direction * self.problem.unit * self._bootstrap.bias
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
@@ -71,11 +71,11 @@ class Estimate:
         return self._series(self.problem.probability_best, "P(best)")
 
     def winner(self, level: float = 0.95, beta: float | None = None) -> NamedWinner:
-        """The leading option's own mean, corrected for its having been selected (Andrews, Kitagawa and McCloskey)."""
+        """The leading option's own mean, corrected for selection (Andrews, Kitagawa and McCloskey)."""
         return self.problem.winner(level, beta)
 
     def table(self) -> pd.DataFrame:
-        """One row an option: n, mean, se, T, weight and P(best)."""
+        """One row per option: n, mean, se, T, weight and P(best)."""
         import pandas as pd
 
         columns = {
@@ -143,19 +143,19 @@ def estimate(
     Parameters
     ----------
     data
-        A mapping or a list with one array of observations an option; a 2-D array (rows are observations, columns
-        options, taken as paired); or a DataFrame: its layout is recognised from its columns or said with the next ones.
+        A mapping or a list with one array of observations per option; a 2-D array (rows are observations, columns
+        options, taken as paired); or a DataFrame: its layout is recognised from the columns, or set with the arguments below.
     method
         One of ``me ae de cve we mme te ke te* ke*``.
     by, value
         Columns of a long DataFrame: the options' names and the observations.
     successes, trials, mean, se, sd, n
         Counts, or summaries (a mean with se, or with sd and n). Columns of a DataFrame; without ``data``, arrays or
-        mappings with one number an option.
+        mappings with one number per option.
     names
-        Names for the options, where the data has none.
+        Names of the options, if the data have none.
     paired
-        Whether row k of every option belongs to one unit. Equal lengths are needed.
+        Whether row k of every option belongs to the same unit (a user, a day). Needs equal lengths.
     alpha, kernel, draws, parts
         Level of ``te``; kernel of ``ke``, or its name as on the command line; Monte Carlo draws of ``we`` (None:
         exact); parts of ``mme``.

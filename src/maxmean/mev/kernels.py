@@ -1,4 +1,4 @@
-r"""Kernels: how much an option counts, as a function of its statistic T <= 0.
+r"""Kernels: the weight of an option, as a function of its statistic T <= 0.
 
 A kernel is non-negative, increases on (-inf, 0] and tends to zero at -inf; the best option always counts in full, kappa(0).
 Each is a frozen dataclass that is called with T. Parameters may be numbers or arrays that broadcast against T, JAX tracers
@@ -104,7 +104,7 @@ class Gaussian(Kernel):
 
 @dataclass(frozen=True)
 class StudentT(Kernel):
-    r"""The distribution function of Student's t: heavier tails than the Gaussian, so weaker options count longer.
+    r"""The distribution function of Student's t: heavier tails than the Gaussian, so weaker options keep more weight.
 
     .. math:: \kappa(T) = F_{t(\nu)}(T) = \tfrac12 I_{\nu / (\nu + T^2)}(\nu/2, 1/2)
 
@@ -143,7 +143,7 @@ class StudentT(Kernel):
 
 @dataclass(frozen=True)
 class Epanechnikov(Kernel):
-    r"""A parabola on [-1, 0] that forgets every option more than one standard error below the best.
+    r"""A parabola on [-1, 0]: an option more than one standard error below the best has no weight.
 
     .. math:: \kappa(T) = \tfrac34 (1 - T^2)\, 1\{|T| \le 1\}
 

@@ -44,7 +44,7 @@ NEEDS_PAIRS = "needs paired samples: the same units, in the same order, for ever
 
 @dataclass(frozen=True)
 class Settings:
-    """What can be chosen about the estimators."""
+    """Settings of the estimators."""
 
     alpha: float = 0.1
     """Significance level of ``te`` and ``te*``, in (0, 0.5]."""
@@ -96,12 +96,12 @@ def parse_kernel(text: str) -> Kernel:
     except ValueError:
         raise KernelError(f"kernel {name!r} takes numbers after the colon, not {numbers!r}") from None
     if len(parameters) > len(takes):
-        raise KernelError(f"kernel {name!r} has room for {len(takes)} numbers, not {len(parameters)}")
+        raise KernelError(f"kernel {name!r} takes at most {len(takes)} numbers, not {len(parameters)}")
     return KERNELS[name](*parameters)
 
 
 def needs_parts(methods: Sequence[str], settings: Settings) -> tuple[int, ...]:
-    """The numbers of parts that ``methods`` will ask the data to be split into."""
+    """The numbers of parts into which ``methods`` split the data."""
     halves = {2} if {"de", "cve"} & set(methods) else set()
     return tuple(sorted(halves | ({settings.parts} if "mme" in methods else set())))
 

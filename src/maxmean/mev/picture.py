@@ -61,13 +61,13 @@ def plot(comparison: Comparison, path: str) -> None:
 def check_figure(path: str | os.PathLike[str]) -> str:
     """The kind of picture that ``path`` asks for, if its folder exists."""
     if not isinstance(path, (str, os.PathLike)):
-        raise ArgumentError(f"a picture needs a path to be written to, not {path!r}")
+        raise ArgumentError(f"a picture needs a path, not {path!r}")
     target = Path(path)
     kind = target.suffix.lstrip(".").lower()
     if kind not in FIGURES:
-        raise ArgumentError(f"a picture ends in .{', .'.join(FIGURES)}, not {target.name!r}")
+        raise ArgumentError(f"a picture's name must end in .{', .'.join(FIGURES)}, not {target.name!r}")
     if "\0" in str(target):
-        raise ArgumentError(f"cannot write {str(target)!r}: no path holds a null character")
+        raise ArgumentError(f"cannot write {str(target)!r}: a path cannot contain a null character")
     if not target.parent.is_dir():
         raise ArgumentError(f"there is no folder {str(target.parent)!r} to write {target.name!r} to")
     return kind
@@ -123,7 +123,7 @@ def _rows(axes: Any, labels: Sequence[str]) -> None:
 
 
 def _guides(axes: Any, comparison: Comparison) -> None:
-    """Where the naive answer and the corrected one lie, through both panels."""
+    """Vertical lines through both panels: the naive answer and the corrected one."""
     answer = comparison.answer
     axes.axvline(answer.naive, color=_ORANGE, lw=1, ls=(0, (4, 3)), zorder=0, label="as observed (naive)")
     axes.axvline(answer.value, color=_GREEN, lw=1, zorder=0, label=f"corrected ({answer.method})")

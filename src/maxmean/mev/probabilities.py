@@ -107,7 +107,7 @@ def _by_rows(means: np.ndarray, variances: np.ndarray) -> np.ndarray:
 
 
 def _in_pieces(gaps: np.ndarray, errors: np.ndarray, *panels: np.ndarray) -> np.ndarray:
-    """:func:`_weights`, with so many panels at once as fit the memory; added up in the same order, they give the same bits."""
+    """:func:`_weights`, with as many panels at once as fit in memory; added up in the same order, they give the same bits."""
     step = max(1, _HELD // (len(_NODES) * gaps.size))
     if panels[0].shape[-1] <= step:
         return np.asarray(_weights(np, gaps, errors, *panels))
@@ -201,7 +201,7 @@ def _panels(xp: Array, gaps: Array, errors: Array) -> tuple[Array, Array, Array]
     moved = of(gaps, owner) + multiple * of(errors, owner) < of(bottom, lowest)
     owner, multiple = xp.where(moved, lowest, owner), xp.where(moved, -_REACH, multiple)
 
-    # In order; points that only their offsets tell apart, by these.
+    # In order; points with equal means are ordered by their offsets.
     order = xp.argsort(multiple * of(errors, owner), axis=-1)
     owner, multiple = of(owner, order), of(multiple, order)
     order = xp.argsort(of(gaps, owner) + multiple * of(errors, owner), axis=-1, stable=True)

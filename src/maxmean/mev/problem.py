@@ -55,7 +55,7 @@ class Problem:
 
     @classmethod
     def of(cls, options: Options, settings: Settings, *, lower_is_better: bool, seed: int, resamples: int) -> Problem:
-        """Check the settings and, once, the data; turn the data so that larger is better, in units whose squares are numbers."""
+        """Check settings and data, once; flip and rescale the data so that larger is better and no square overflows."""
         check_truth("lower_is_better", lower_is_better)
         check_whole("seed", seed, 0)
         check_whole("resamples", resamples, 2, MOST_RESAMPLES)
@@ -107,7 +107,7 @@ class Problem:
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """The methods that this data allows."""
+        """The methods that the data allow."""
         return tuple(method for method in METHODS if self.refusal(method) is None)
 
     def refusal(self, method: str) -> str | None:
@@ -117,9 +117,7 @@ class Problem:
         if method in PAIRED and len(self.names) > MOST_PAIRED:
             return f"compares up to {MOST_PAIRED:,} options as pairs"
         if method == "we" and self.settings.draws is None and len(self.names) > MOST_INTEGRATED:
-            return (
-                f"integrates over up to {MOST_INTEGRATED} options; with more, say how many draws to take (--draws 100)"
-            )
+            return f"integrates over up to {MOST_INTEGRATED} options; with more, set the number of draws (--draws 100)"
         if method not in SPLITTING:
             return None
         if isinstance(self.data, Summaries):
@@ -130,7 +128,7 @@ class Problem:
 
     @cached_property
     def paired_data(self) -> Data | None:
-        """The data with covariances: paired as they are, or samples that line up and are asked for as pairs."""
+        """The data with covariances: paired samples, or samples of equal length that may be treated as pairs."""
         if not isinstance(self.data, Samples) or not (self.data.paired or self.pairable) or len(set(self.data.n)) > 1:
             return None
         return self.data if self.data.paired else Samples(self.data.values, paired=True)
@@ -148,7 +146,7 @@ class Problem:
         return self._evaluations[method]
 
     def bootstraps(self, methods: Sequence[str], progress: Callable[[int], object]) -> dict[str, Bootstrap]:
-        """Bootstrap whichever of ``methods`` have not been bootstrapped yet, those that share data in one go."""
+        """Bootstraps of ``methods``, each computed once; methods that use the same data share their resamples."""
         for star in (False, True):
             missing = [m for m in methods if m not in self._bootstraps and (m in PAIRED) == star]
             if missing:
@@ -212,7 +210,7 @@ def as_problem(
 
 @dataclass(frozen=True)
 class NamedWinner:
-    """The option with the best sample mean, and what its own mean is once its selection is accounted for."""
+    """The option with the best sample mean, and its own mean, corrected for selection."""
 
     option: str
     naive: float
@@ -220,6 +218,6 @@ class NamedWinner:
     conditional: WinnerMean
     """Median-unbiased given that it won."""
     hybrid: WinnerMean
-    """The same, kept inside a simultaneous interval: much shorter when the race is close."""
+    """The same, kept inside a simultaneous interval: much shorter after a close race."""
     tied: tuple[str, ...] = ()
-    """All options that share the best mean, where several do. Nothing selects one of them, and neither correction applies."""
+    """All options that tie for the best mean, if several do. Neither correction applies then."""

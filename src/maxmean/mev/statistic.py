@@ -59,7 +59,7 @@ def has_meaning(means: Array, variances: Array, covariances: Array | None = None
 def raw_statistic(means: Array, variances: Array, covariances: Array | None = None) -> Array:
     """T where :func:`has_meaning` holds, and anything elsewhere.
 
-    What a K-estimate has no meaning for is told from the outside of it, so that what compilers make of the inside stays.
+    Undefined cases are masked outside of it, so that what compilers make of the inside does not change.
     """
     xp = namespace(means, variances, covariances)
     means, variances = as_floats(xp, means, variances)

@@ -1,4 +1,4 @@
-r"""The kernel that suits a family of problems: parameters that make the squared bias as small as it gets (appendix C).
+r"""Kernels tuned to a family of problems: parameters that minimise the squared bias (appendix C).
 
 .. math:: \min_\lambda \frac1P \sum_{p=1}^P \operatorname{Bias}\bigl(\hat\mu^{KE}(\kappa_\lambda); p\bigr)^2
 

@@ -116,12 +116,12 @@ def frame(**columns: list[Any]) -> pd.DataFrame:
         ({"data": pd.DataFrame([[1, 2], [3, 4]], columns=["a", "a"])}, "'a' appears twice"),
         ({"data": pd.DataFrame()}, "no rows"),
         ({"data": LONG, "by": "optin"}, "no column 'optin'; did you mean 'option'"),
-        ({"successes": [1, 2]}, "successes with trials"),
+        ({"successes": [1, 2]}, "counts need successes and trials"),
         ({"successes": [1, 2], "trials": [3, 4, 5]}, "successes has 2 values for 3 options"),
         ({"successes": [1, 7], "trials": 5}, "'option 2': 7 successes out of 5"),
         ({"successes": [1, 1.5], "trials": 5}, "'option 2': 1.5 successes"),
         ({"successes": {"a": 1, "b": 2}, "trials": {"a": 3}}, "'b' has no trials"),
-        ({"successes": {"a": 1}, "trials": {"a": 3, "b": 4}}, "'b' has a trials and nothing else"),
+        ({"successes": {"a": 1}, "trials": {"a": 3, "b": 4}}, "'b' appears only in trials"),
         ({"mean": [1, 2]}, "standard error se, or"),
         ({"se": [1, 2]}, "need the mean"),
         ({"mean": [1, 2], "se": [1, -1]}, "'option 2': se is negative"),
@@ -138,7 +138,7 @@ def test_mistakes_name_the_option_or_the_column(how: dict[str, Any], message: st
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ({"data": {"a": [1, 2], "b": [1, 2]}, "by": "x"}, "by go with a DataFrame"),
+        ({"data": {"a": [1, 2], "b": [1, 2]}, "by": "x"}, "by can only be given with a DataFrame"),
         ({"data": {"a": [1, 2], "b": [1, 2]}, "names": ["x"]}, "2 options, but 1 names"),
         ({"data": LONG, "by": 0}, "by names a column"),
         ({"by": "x"}, "by needs a DataFrame"),

@@ -19,9 +19,9 @@ _LONGEST_PIPE = 256 << 20  # bytes of a Parquet file that is piped: it can only 
 
 
 def stream_table(source: str, progress: Callable[[float], object] = lambda done: None) -> Iterator[pa.RecordBatch]:
-    """Record batches of the table at ``source``, a path or ``-``; CSV columns come as text, whatever they hold.
+    """Record batches of the table at ``source``, a path or ``-``; all CSV columns are text.
 
-    ``progress`` hears what share of the file has been read, where that is known.
+    ``progress`` is called with the share of the file read so far, if its size is known.
     """
     if source == "-":
         if sys.stdin is None:

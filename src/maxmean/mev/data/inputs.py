@@ -28,13 +28,13 @@ def as_options(data: Any, columns: Mapping[str, Any], names: Sequence[str] | Non
     """
     given = {role: value for role, value in columns.items() if value is not None}
     if _is_frame(data):
-        return _told(_from_frame(data, given), names, paired)
+        return _named_and_paired(_from_frame(data, given), names, paired)
     if data is None:
-        return _told(Options(*_from_arrays(given)), names, paired)
+        return _named_and_paired(Options(*_from_arrays(given)), names, paired)
     if given:
-        raise ArgumentError(f"{', '.join(given)} go with a DataFrame, or stand alone without data")
+        raise ArgumentError(f"{', '.join(given)} can only be given with a DataFrame, or without data")
     found, samples, taken_for = _from_samples(data)
-    options = _told(Options(found, samples, taken_for, pairable=True), names, paired)
+    options = _named_and_paired(Options(found, samples, taken_for, pairable=True), names, paired)
     for name, values in zip(options.names, samples.values, strict=True):
         wrong = np.flatnonzero(~np.isfinite(values))
         if wrong.size:
@@ -42,7 +42,7 @@ def as_options(data: Any, columns: Mapping[str, Any], names: Sequence[str] | Non
     return options
 
 
-def _told(options: Options, names: Sequence[str] | None, paired: bool | None) -> Options:
+def _named_and_paired(options: Options, names: Sequence[str] | None, paired: bool | None) -> Options:
     """The options with the names and the pairing that the caller asks for."""
     if paired is not None:
         check_truth("paired", paired)
@@ -50,7 +50,7 @@ def _told(options: Options, names: Sequence[str] | None, paired: bool | None) ->
     if names is None:
         return options
     if isinstance(names, str) or not isinstance(names, Iterable):
-        raise ArgumentError(f"names must be a list of texts, not {names!r}")
+        raise ArgumentError(f"names must be a list of strings, not {names!r}")
     given_names = tuple(str(name) for name in names)
     if len(given_names) != len(options.names):
         raise ArgumentError(f"there are {len(options.names)} options, but {len(given_names)} names")
@@ -100,7 +100,7 @@ def _arrow(column: Any) -> Any:
 def _column_names(given: dict[str, Any], kind: type[Columns]) -> Columns:
     for role, name in given.items():
         if not isinstance(name, str):
-            raise ArgumentError(f"{role} names a column of the DataFrame, so it must be text, not {name!r}")
+            raise ArgumentError(f"{role} names a column of the DataFrame, so it must be a string, not {name!r}")
     return kind(**{f.name: given.get(f.name) for f in fields(kind)})
 
 
@@ -118,7 +118,7 @@ def _from_arrays(given: dict[str, Any]) -> tuple[tuple[str, ...], Counts | Summa
     arrays = {role: _column(role, values, names) for role, values in given.items()}
     if {"successes", "trials"} & set(given):
         if set(given) != {"successes", "trials"}:
-            raise DataError("counts are successes with trials, and nothing else")
+            raise DataError("counts need successes and trials, and nothing else")
         _check_counts(names, arrays["successes"], arrays["trials"])
         won, tried = (arrays[role].astype(np.int64) for role in ("successes", "trials"))
         return tuple(names), Counts(won, tried), "counts"
@@ -140,7 +140,7 @@ def _column(role: str, values: Any, names: list[str]) -> np.ndarray:
             raise DataError(f"option {missing!r} has no {role}")
         extra = next((name for name in lookup if name not in names), None)
         if extra is not None:
-            raise DataError(f"option {extra!r} has a {role} and nothing else")
+            raise DataError(f"option {extra!r} appears only in {role}")
         values = [lookup[name] for name in names]
     array = _numbers(values, role)
     if array.ndim > 1 or array.size not in (1, len(names)):

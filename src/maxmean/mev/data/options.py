@@ -19,12 +19,12 @@ class Options:
     names: tuple[str, ...]
     data: Samples | Counts | Summaries
     taken_for: str = ""
-    """What the input was taken for, in words."""
+    """What the input was read as, in words."""
     pairable: bool = False
-    """Whether observations line up, so that somebody who asks for ``te*`` may mean them as pairs."""
+    """Whether row k of every option may be treated as a pair if ``te*`` or ``ke*`` is requested."""
 
     def unpaired(self) -> Options:
-        """The same options, their rows not belonging together."""
+        """The same options, with rows that do not belong together."""
         data = replace(self.data, paired=False) if isinstance(self.data, Samples) else self.data
         return replace(self, data=data, pairable=False)
 
@@ -32,7 +32,7 @@ class Options:
 def refuse_unusable(options: Options) -> None:
     """Refuse what no estimator can use, in one sentence that names the option.
 
-    That the values are finite numbers, whoever has read them has seen already.
+    The readers have checked already that the values are finite.
     """
     names = options.names
     if not names:
@@ -49,7 +49,7 @@ def refuse_unusable(options: Options) -> None:
 
 
 def repeated(names: Iterable[str]) -> str | None:
-    """The first name that was there before, or None.
+    """The first name that occurs a second time, or None.
 
     >>> repeated("abcb")
     'b'

@@ -26,7 +26,7 @@ _ALIASES: dict[str, tuple[str, ...]] = {
     "sd": ("sd", "std", "stdev", "std_dev", "standard_deviation"),
     "n": ("n", "count", "size", "observations", "trials"),
 }
-"""Column names that give a role away, in lower case."""
+"""Column names that reveal a role, in lower case."""
 
 _ROLES: dict[str, tuple[str, ...]] = {
     "long": ("by", "value"),
@@ -37,12 +37,12 @@ _ROLES: dict[str, tuple[str, ...]] = {
 """The roles that columns play in each layout; in a wide table ``by`` numbers the rows, and is left out."""
 
 _NEEDED: dict[str, tuple[str, ...]] = {"long": ("value",), "counts": ("successes", "trials"), "summaries": ("mean",)}
-"""The roles that must be played in each layout, whatever else is there."""
+"""The roles that each layout requires."""
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Which column plays which role, as far as the user says so."""
+    """Which column plays which role, as far as the user has said."""
 
     by: str | None = None
     value: str | None = None
@@ -57,7 +57,7 @@ class Columns:
 
 @dataclass(frozen=True)
 class Layout:
-    """What a table was taken for."""
+    """The layout that a table was read as."""
 
     kind: str
     roles: dict[str, str]
@@ -81,11 +81,11 @@ class Layout:
 
 
 def recognise(batch: pa.RecordBatch, columns: Columns) -> Layout:
-    """The layout of a table, from what the user said, then from telling names, then from the columns' types."""
+    """The layout of a table, from what the user said, then from the columns' names, then from their types."""
     said = {f.name: name for f in fields(columns) if (name := getattr(columns, f.name)) is not None}
     said.pop("layout", None)
     _check_names(batch.schema.names, said)
-    # A column without a name is an index that somebody wrote along, or what follows a comma at the end of a line.
+    # A column without a name is a saved index, or what follows a comma at the end of a line.
     names = [name for name in batch.schema.names if name.strip() or name in said.values()]
     numeric = [name for name in names if looks_numeric(batch.column(name))]
     try:
@@ -106,7 +106,7 @@ def _roles(kind: str, names: Sequence[str], numeric: Sequence[str], said: Mappin
     """The column of every role that the layout needs: what the user has not said is guessed from names and types."""
     roles = dict(said)
     if kind == "long" and "by" not in roles and (by := _guess_by(names, numeric, set(roles.values()))):
-        roles["by"] = by  # first, lest numbered options be taken for the values
+        roles["by"] = by  # first, so that numbered options are not mistaken for the values
     for role in _NEEDED[kind]:
         if role not in roles:
             roles[role] = _guess(role, names, numeric, roles)
@@ -136,7 +136,7 @@ def _check_roles(kind: str, said: Mapping[str, str]) -> None:
         raise ArgumentError(unknown("unknown layout", kind, LAYOUTS))
     odd = next((role for role in said if role not in _ROLES[kind]), None)
     if odd is not None:
-        raise ArgumentError(f"{odd} (--{odd}, column {said[odd]!r}) has no place in the layout {kind!r}")
+        raise ArgumentError(f"{odd} (--{odd}, column {said[odd]!r}) does not belong to the layout {kind!r}")
 
 
 def _check_names(names: Sequence[str], said: Mapping[str, str]) -> None:
@@ -171,7 +171,7 @@ def _kind(names: Sequence[str], numeric: Sequence[str], said: Mapping[str, str])
     text = [name for name in names if name not in numeric]
     years = not text and all(name.strip("-").isdigit() for name in numeric)  # options may well be called 2023 and 2024
     if numeric and all(is_number(name) and any(map(str.isdigit, name)) for name in numeric) and not years:
-        raise DataError(f"the first line holds numbers ({_listed(numeric)}) where the names of the columns belong")
+        raise DataError(f"the first line holds numbers ({_listed(numeric)}) where column names are expected")
     if len(text) == 1 and len(numeric) == 1:
         return "long"
     if not text and numeric:

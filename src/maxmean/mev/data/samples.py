@@ -23,7 +23,7 @@ _HELD = 1_000_000  # numbers drawn for a group of options at once
 
 @dataclass(frozen=True)
 class Samples:
-    """Observations of each option: one array an option, the last axis running over its observations.
+    """Observations of each option: one array per option, the last axis running over its observations.
 
     >>> data = Samples.of([[1.0, 3.0], [2.0, 2.0, 5.0]])
     >>> data.means, data.variances
@@ -33,7 +33,7 @@ class Samples:
     values: tuple[Array, ...]
     """Floating point arrays; :meth:`of` makes them of anything."""
     paired: bool = False
-    """Row k of every option belongs to one unit (a user, a day), so that covariances mean something."""
+    """Whether row k of every option belongs to the same unit (a user, a day), so that covariances are defined."""
 
     @classmethod
     def of(cls, samples: Array, *, paired: bool | None = None) -> Samples:

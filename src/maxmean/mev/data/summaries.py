@@ -15,7 +15,7 @@ from .protocol import Data
 
 @dataclass(frozen=True)
 class Summaries:
-    """Means with the variances of the means, where the observations themselves are not at hand.
+    """Means with the variances of the means, when the observations themselves are not available.
 
     >>> Summaries(np.array([1.0, 2.0]), np.array([0.1, 0.2])).split(2, rng=0)
     Traceback (most recent call last):
@@ -25,12 +25,12 @@ class Summaries:
     means: Array
     variances: Array
     n: tuple[int, ...] | None = None
-    """Observations an option, where known."""
+    """Observations per option, if known."""
     covariances: Array | None = None
     unit: float = 1.0
     """What a mean of 1 stands for, where the numbers are so large or small that their squares would not be numbers."""
     parts: dict[int, Array] = field(default_factory=dict)
-    """Means of disjoint random parts, shape ``(parts, ..., M)``, by their number, where somebody has split before."""
+    """Means of disjoint random parts, shape ``(parts, ..., M)``, by the number of parts, if the data have been split already."""
 
     @classmethod
     def of(

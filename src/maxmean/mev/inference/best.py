@@ -13,10 +13,11 @@ _DRAWN = 1_000_000_000  # numbers drawn in all, half a minute's
 
 
 def probability_best(data: Data, *, draws: int = 200_000, seed: int = 0) -> np.ndarray:
-    """P(an option's mean is the largest), as a Gaussian posterior with a flat prior sees it; ties share.
+    """P(an option's mean is the largest), under a Gaussian posterior with a flat prior; ties are shared equally.
 
-    Independent options are integrated exactly, unless they are hundreds that spread very differently. Those are drawn (thousands
-    of them less often), and so are paired ones, with their covariance: the standard error is at most ``0.5 / sqrt(draws)``.
+    Independent options are integrated exactly, unless there are hundreds with very different variances. Those are
+    simulated (with fewer draws for thousands), and so are paired ones, with their covariance: the standard error is at
+    most ``0.5 / sqrt(draws)``.
 
     >>> from maxmean.mev import Samples
     >>> probability_best(Samples.of([[1.0, 3.0], [1.0, 3.0]]))

@@ -21,13 +21,13 @@ _FEW_PARTS = 16
 
 @dataclass(frozen=True)
 class Bootstrap:
-    """Errors that an estimator makes in the bootstrap world, whose truth is known: the sample means."""
+    """Errors of an estimator on bootstrap resamples, where the truth is known: the sample means."""
 
     method: str
     value: float
     """The estimate itself."""
     errors: np.ndarray
-    """Estimates from resamples minus the largest sample mean, one a resample."""
+    """Estimates from resamples minus the largest sample mean, one per resample."""
 
     @property
     def bias(self) -> float:

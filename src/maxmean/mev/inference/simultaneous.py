@@ -77,7 +77,7 @@ def _correlated_quantile(matrix: bytes, options: int, beta: float) -> float:
     del points, vectors
     step = max(1, _HELD // options)
     pieces = [slice(k, k + step) for k in range(0, len(draws), step)]
-    for piece in pieces:  # what of xi is independent of xi_j
+    for piece in pieces:  # the part of xi that is independent of xi_j
         xi, j = draws[piece], chosen[piece]
         xi -= correlation[j] * xi[np.arange(len(xi)), j, None]
 
@@ -98,5 +98,5 @@ def _correlated_quantile(matrix: bytes, options: int, beta: float) -> float:
 
 
 def diagonal(covariance: np.ndarray) -> np.ndarray:
-    """The variances, from a covariance matrix or from what holds nothing else already."""
+    """The variances: the diagonal of a covariance matrix, or the array itself if it holds variances only."""
     return covariance if covariance.ndim == 1 else covariance.diagonal()

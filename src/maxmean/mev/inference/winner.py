@@ -1,8 +1,8 @@
-r"""Inference on the winner: what the mean of the option that came out best can be, given that it came out best.
+r"""Inference on the winner: the mean of the option with the best sample mean, given that it was selected for it.
 
-Andrews, Kitagawa and McCloskey, "Inference on Winners", Quarterly Journal of Economics 139(1), 2024. The estimated
-means X are taken for normal around the true ones with a known covariance matrix. Given which option w won, and given
-what of X is independent of X_w, the winner's X_w is a *truncated* normal: reading it as such lifts the winner's curse.
+Andrews, Kitagawa and McCloskey, "Inference on Winners", Quarterly Journal of Economics 139(1), 2024. The estimated means X
+are assumed normal around the true ones, with a known covariance matrix. Given which option w won, and given the part of X that
+is independent of X_w, the winner's X_w is a *truncated* normal: inference from that distribution corrects the winner's curse.
 
 Everything is computed in units of the winner's standard error s and relative to X_w: ``below`` = (X_w - L)/s and
 ``above`` = (U - X_w)/s are the distances to the truncation points, ``offset`` = (X_w - mu)/s is the unknown.
@@ -41,11 +41,11 @@ class Winner:
     conditional: WinnerMean
     """Exact given the winner, whichever it is; very wide after a close race."""
     hybrid: WinnerMean
-    """Nearly as exact, and never outside ``projection``: the one to report."""
+    """Nearly as exact, and never outside ``projection``: report this one."""
     projection: tuple[float, float]
     """The winner's part of the intervals that hold for all options at once with confidence 1 - ``beta``."""
     truncation: tuple[float, float]
-    """[L, U]: where the winner's estimate could have been, all else equal, for the same option to win."""
+    """[L, U]: the range in which the winner's estimate could lie, all else equal, for the same option to win."""
     level: float
     beta: float
 
@@ -71,15 +71,15 @@ def infer_winner(means: Array, covariance: Array, *, level: float = 0.95, beta: 
     Parameters
     ----------
     means
-        Estimated means, shape ``(M,)``. Where the smallest is the best, hand over the negated means.
+        Estimated means, shape ``(M,)``. If the smallest is the best, pass the negated means.
     covariance
         Covariance matrix *of the means* (sample covariance / n), shape ``(M, M)``, or their variances, shape ``(M,)``,
         for independent options. It may be singular.
     level
         Confidence level of the intervals, in (0, 1).
     beta
-        What of 1 - level the hybrid spends on the projection interval, in [0, 1 - level). Left out: a tenth, as the
-        authors advise, which is 0.005 at the usual level. At 0 the hybrid is the conditional answer.
+        Share of 1 - level that the hybrid spends on the projection interval, in [0, 1 - level). Default: a tenth, as the
+        authors recommend, which is 0.005 at level 0.95. At 0 the hybrid is the conditional answer.
 
     Notes
     -----
@@ -87,11 +87,11 @@ def infer_winner(means: Array, covariance: Array, *, level: float = 0.95, beta: 
     interval has exactly its level, given any winner; the hybrid interval between level and level/(1 - beta).
 
     If several options tie, the first wins. A tie with c_j < 1 puts L on X_w itself (one with c_j > 1 puts U there), and
-    the conditional answer goes to its limit: -inf (inf) for the value and both ends of the interval. The hybrid one
-    then is the lower (upper) end of the projection interval, thrice. With both kinds of tie at once nothing is known
-    beyond the projection: the value is X_w, the interval the whole projection interval (conditional: the whole line).
-    Data that often tie, such as small counts, are no normal data, and neither answer keeps its promise for them. A
-    winner without variance has its mean for every answer.
+    the conditional answer goes to its limit: -inf (inf) for the value and both ends of the interval. The value and both
+    ends of the hybrid answer are then the lower (upper) end of the projection interval. With both kinds of tie at once
+    nothing is known beyond the projection: the value is X_w, the interval the whole projection interval (conditional:
+    the whole line). Data that often tie, such as small counts, are not normal, and neither answer has its nominal
+    coverage for them. For a winner without variance, every answer is its mean.
 
     :math:`c_\beta` is exact without correlations, otherwise by quasi-Monte Carlo (always the same draws) with an error
     of about 0.001, or 0.02 for hundreds of options correlated above 0.9; everything else is exact to rounding.

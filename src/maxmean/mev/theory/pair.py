@@ -132,7 +132,7 @@ def _weight(method: str, pair: Pair, alpha: float, kernel: KernelLike) -> tuple[
 
 
 _SPAN = 8.0
-"""Gaps that lie within so many standard deviations share one set of nodes."""
+"""Gaps within this many standard deviations of each other share one set of nodes."""
 
 
 def _by_quadrature(pair: Pair, weight: Callable, kinks: tuple[float, ...]) -> tuple[np.ndarray, np.ndarray]:

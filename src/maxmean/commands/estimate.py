@@ -118,28 +118,27 @@ def estimate(
 
     from ..mev import picture, show
     from ..mev.compare import compare_problem
-    from ..mev.data import DataError
-    from ..mev.estimate import Problem
-    from ..mev.files import check_figure, stream_table
-    from ..mev.inputs import refuse_unusable
-    from ..mev.layouts import Columns, read_options
+    from ..mev.data.collect import read_options
+    from ..mev.data.files import stream_table
+    from ..mev.data.recognise import Columns
+    from ..mev.errors import DataError
     from ..mev.methods import Settings, check_method, parse_kernel
+    from ..mev.problem import Problem
 
     notes = Console(stderr=True, quiet=quiet, markup=False, emoji=False, highlight=False, soft_wrap=True)
     methods = [check_method(name.strip()) for entry in method for name in entry.split(",")] if method else None
     settings = Settings(alpha, parse_kernel(kernel), draws, parts)
     if plot is not None:
-        check_figure(plot)
+        picture.check_figure(plot)
     columns = Columns(by, value, successes, trials, mean, se, sd, n, layout)
     with _progress(notes, "reading", 1.0) as reading:
         options = read_options(stream_table(source, reading), columns)
-    try:
-        refuse_unusable(options)
-    except DataError as error:
-        raise DataError(f"{error} (the table was taken for {options.taken_for})") from None
     if unpaired:
         options = options.unpaired()
-    problem = Problem.of(options, settings, lower_is_better=lower_is_better, seed=seed, resamples=resamples)
+    try:
+        problem = Problem.of(options, settings, lower_is_better=lower_is_better, seed=seed, resamples=resamples)
+    except DataError as error:
+        raise DataError(f"{error} (the table was taken for {options.taken_for})") from None
     with _progress(notes, "bootstrap", resamples) as resampling:
         comparison = compare_problem(problem, methods, level=level, progress=resampling)
     if plot is not None:

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...envs import EnvError
-from ...mev.kernels import KernelError
+from ...mev.errors import KernelError
 from ...untrusted import ContentError, mapping, number, one_of, parse, several, take, whole
 from ..agents import AGENTS, Adaptation
 from ..checks import AgentError

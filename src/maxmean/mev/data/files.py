@@ -11,18 +11,17 @@ from typing import IO
 
 import pyarrow as pa
 
+from ..errors import DataError
 from .csv_blocks import stream_csv
-from .data import DataError
 from .parquet_pages import MAGIC, stream_parquet
 
-FIGURES = ("png", "pdf", "svg")
 _LONGEST_PIPE = 256 << 20  # bytes of a Parquet file that is piped: it can only be read once all of it is there
 
 
 def stream_table(source: str, progress: Callable[[float], object] = lambda done: None) -> Iterator[pa.RecordBatch]:
-    """Record batches of the table at ``source``, a path or ``-``; CSV columns come as text, whatever they hold.
+    """Record batches of the table at ``source``, a path or ``-``; all CSV columns are text.
 
-    ``progress`` hears what share of the file has been read, where that is known.
+    ``progress`` is called with the share of the file read so far, if its size is known.
     """
     if source == "-":
         if sys.stdin is None:
@@ -78,18 +77,3 @@ def _parquet(handle: io.BufferedReader, name: str, size: int | None) -> Iterator
             f"{name} is a Parquet file of more than {_LONGEST_PIPE >> 20} MB: give its path instead of a pipe"
         )
     return stream_parquet(content, name, content=True)
-
-
-def check_figure(path: str | os.PathLike[str]) -> str:
-    """The kind of picture that ``path`` asks for, if its folder exists."""
-    if not isinstance(path, (str, os.PathLike)):
-        raise DataError(f"a picture needs a path to be written to, not {path!r}")
-    target = Path(path)
-    kind = target.suffix.lstrip(".").lower()
-    if kind not in FIGURES:
-        raise DataError(f"a picture ends in .{', .'.join(FIGURES)}, not {target.name!r}")
-    if "\0" in str(target):
-        raise DataError(f"cannot write {str(target)!r}: no path holds a null character")
-    if not target.parent.is_dir():
-        raise DataError(f"there is no folder {str(target.parent)!r} to write {target.name!r} to")
-    return kind

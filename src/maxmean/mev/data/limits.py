@@ -1,4 +1,4 @@
-"""How much is read from a file that anybody may have made: each bound, and why it lies where it does.
+"""Limits on what is read from an untrusted file, each with its reason.
 
 A file can be made so that reading it takes any amount of memory. Within these bounds the command line stays below 1 GB, and they
 are far above what a table about options needs. Python data is the caller's own: only the bounds on options apply to it.
@@ -16,7 +16,7 @@ MOST_VALUES = 20_000_000
 """Numbers kept from a file, each of which costs about thirty bytes until they are sorted by option."""
 
 TOO_LARGE = (
-    f"there are more than {MOST_VALUES:,} values, which is as many as are read: summarise them first, as a mean with its "
+    f"there are more than {MOST_VALUES:,} values, the most that can be read: summarise them first, as a mean with its "
     "standard error for each option (--mean, --se)"
 )
 
@@ -28,21 +28,21 @@ MOST_UNPACKED = 256 << 20
 of zeros can unpack to thousands of times its size."""
 
 MOST_PAGES = 1_000_000
-"""Pages in a Parquet file; to look at so many takes half a minute."""
+"""Pages in a Parquet file; checking that many takes half a minute."""
 
 MOST_OPTIONS = 20_000
 """Options compared with each other: what is drawn for every bootstrap resample, and the time, grow with them."""
 
 TOO_MANY = (
-    f"there are more than {MOST_OPTIONS:,} options, which is as many as are compared: take the best ones, or group them"
+    f"there are more than {MOST_OPTIONS:,} options, the most that can be compared: keep the best ones, or group them"
 )
 
 MOST_PAIRED = 2_500
 """Options with paired observations: the covariances of every two of them take 50 MB, and are held several times at once."""
 
 TOO_MANY_PAIRED = (
-    f"there are more than {MOST_PAIRED:,} options, which is as many as are compared as pairs: say that the rows do not belong "
-    "together, with paired=False (--unpaired), or take the best ones"
+    f"there are more than {MOST_PAIRED:,} options, the most that can be compared as pairs: treat the rows as unpaired "
+    "with paired=False (--unpaired), or keep the best ones"
 )
 
 MOST_RESAMPLES = 1_000_000

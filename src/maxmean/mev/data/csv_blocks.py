@@ -1,7 +1,7 @@
 """CSV as a stream of Arrow record batches: blocks of whole rows are cut here and parsed one by one.
 
 Arrow can read a file by itself, but it reads ahead in a thread of its own. That thread calls Python for every block, also after
-the reader has given up: a Python that ends meanwhile aborts or waits for ever. Here nothing is read but what is asked for.
+the reader has given up: if Python exits meanwhile, it aborts or hangs. Here nothing is read ahead.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.csv
 
-from .data import DataError
+from ..errors import DataError
 from .limits import LONGEST_ROW, MOST_COLUMNS
 
 _MEGABYTES = f"{LONGEST_ROW >> 20} MB"
 
 
 def stream_csv(handle: io.BufferedReader, name: str) -> Iterator[pa.RecordBatch]:
-    """Batches of the table behind ``handle``, which messages call ``name``; every column is text, whatever it holds.
+    """Batches of the table behind ``handle``, which messages call ``name``; every column is text.
 
     The header is read here, so that every column can be asked for as text: guessed types vary between blocks.
     """
@@ -118,5 +118,5 @@ def _header(handle: io.BufferedReader, name: str) -> tuple[list[str], str]:
 
 
 def _decoded(header: bytes) -> str:
-    """The header as text; what was cut off at the longest row may end amid a character."""
+    """The header as text; what was cut off at the longest row may end inside a character."""
     return header.decode("utf-8-sig", "strict" if len(header) < LONGEST_ROW else "ignore")

@@ -15,7 +15,8 @@ from scipy import optimize
 from scipy.special import ndtr, ndtri
 from scipy.stats import binom
 
-from maxmean.mev.winner import Winner, WinnerMean, infer_winner, truncated_log_odds
+from maxmean.mev.inference.truncated import truncated_log_odds
+from maxmean.mev.inference.winner import Winner, WinnerMean, infer_winner
 
 # c_j = 0.5, 1.6 and -0.2 for the first option: it is truncated on both sides.
 BOTH_SIDES = np.array([[1.0, 0.5, 1.6, -0.2], [0.5, 1.0, 0.8, 0.0], [1.6, 0.8, 4.0, 0.0], [-0.2, 0.0, 0.0, 2.0]])

@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .data import DataError
+from ..errors import DataError
 from .limits import MOST_OPTIONS, TOO_MANY
 
 NESTED = b"maxmean.nested"
-"""In the metadata of a field that a reader puts in the place of a nested column, which it does not read: the column's type."""
+"""Metadata key of a field that stands for a nested column, which is not read; its value is the column's type."""
 
 COMMA = re.compile(r"[+-]?\d+,\d+")
 """A number with the decimal comma of half of Europe."""
@@ -79,7 +79,9 @@ def whole_numbers(batch: pa.RecordBatch, name: str, row: int) -> np.ndarray:
         raise DataError(f"row {row + wrong[0]}: column {name!r} must hold whole numbers, not {values[wrong[0]]:g}")
     large = np.flatnonzero(values > MOST_COUNTED)
     if large.size:
-        raise DataError(f"row {row + large[0]}: column {name!r} holds {values[large[0]]:g}, too many to be counted")
+        raise DataError(
+            f"row {row + large[0]}: column {name!r} holds {values[large[0]]:g}, too large for an exact count"
+        )
     return values
 
 

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import maxmean as mm
-from maxmean.mev.data import DataError
+from maxmean.mev.errors import ArgumentError, DataError
 
 TABLE = np.array([[1.0, 2.0, 0.5], [2.5, 4.0, -1.0], [3.0, 2.5, 0.0], [1.5, 5.0, 0.25]])
 NAMES = ["a", "b", "c"]
@@ -111,22 +111,17 @@ def frame(**columns: list[Any]) -> pd.DataFrame:
         ({"data": {"a": [1, 2], "b": np.ma.array([1, 2, 9], mask=[False, False, True])}}, "'b': value 3 is nan"),
         ({"data": {1: [1, 2], "1": [3, 4]}}, "'1' appears twice"),
         ({"data": {"a": [1, 2], "b": [1, 2, 3]}, "paired": True}, "same number of observations"),
-        ({"data": {"a": [1, 2], "b": [1, 2]}, "by": "x"}, "by go with a DataFrame"),
-        ({"data": {"a": [1, 2], "b": [1, 2]}, "names": ["x"]}, "2 options, but 1 names"),
         ({"data": frame(option=list("aab"), value=[1, "x", 3])}, "row 2: column 'value' holds 'x'"),
         ({"data": frame(option=list("aab"), value=[1, None, 3])}, "row 2: column 'value' is empty"),
         ({"data": pd.DataFrame([[1, 2], [3, 4]], columns=["a", "a"])}, "'a' appears twice"),
         ({"data": pd.DataFrame()}, "no rows"),
         ({"data": LONG, "by": "optin"}, "no column 'optin'; did you mean 'option'"),
-        ({"data": LONG, "by": 0}, "by names a column"),
-        ({"by": "x"}, "by needs a DataFrame"),
-        ({"successes": [1, 2]}, "successes with trials"),
+        ({"successes": [1, 2]}, "counts need successes and trials"),
         ({"successes": [1, 2], "trials": [3, 4, 5]}, "successes has 2 values for 3 options"),
         ({"successes": [1, 7], "trials": 5}, "'option 2': 7 successes out of 5"),
         ({"successes": [1, 1.5], "trials": 5}, "'option 2': 1.5 successes"),
         ({"successes": {"a": 1, "b": 2}, "trials": {"a": 3}}, "'b' has no trials"),
-        ({"successes": {"a": 1}, "trials": {"a": 3, "b": 4}}, "'b' has a trials and nothing else"),
-        ({"successes": [1, 2], "trials": 5, "paired": True}, "only observations can be paired"),
+        ({"successes": {"a": 1}, "trials": {"a": 3, "b": 4}}, "'b' appears only in trials"),
         ({"mean": [1, 2]}, "standard error se, or"),
         ({"se": [1, 2]}, "need the mean"),
         ({"mean": [1, 2], "se": [1, -1]}, "'option 2': se is negative"),
@@ -137,4 +132,19 @@ def frame(**columns: list[Any]) -> pd.DataFrame:
 )
 def test_mistakes_name_the_option_or_the_column(how: dict[str, Any], message: str) -> None:
     with pytest.raises(DataError, match=message):
+        mm.estimate(**how)
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"data": {"a": [1, 2], "b": [1, 2]}, "by": "x"}, "by can only be given with a DataFrame"),
+        ({"data": {"a": [1, 2], "b": [1, 2]}, "names": ["x"]}, "2 options, but 1 names"),
+        ({"data": LONG, "by": 0}, "by names a column"),
+        ({"by": "x"}, "by needs a DataFrame"),
+        ({"successes": [1, 2], "trials": 5, "paired": True}, "only observations can be paired"),
+    ],
+)
+def test_arguments_that_do_not_go_with_the_data_are_named(how: dict[str, Any], message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
         mm.estimate(**how)

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from maxmean.mev import csv_blocks
-from maxmean.mev.csv_blocks import stream_csv
-from maxmean.mev.data import DataError
-from maxmean.mev.files import stream_table
+from maxmean.mev.data import csv_blocks
+from maxmean.mev.data.csv_blocks import stream_csv
+from maxmean.mev.data.files import stream_table
+from maxmean.mev.errors import DataError
 
 FIELDS = ["1", "a", "", "é", '"a,b"', '"a\nb"', '"a\r\nb"', '"a""b"', 'x"y', '"ab"c', '""', '" "', '"\r\n"', "'", "\0"]
 

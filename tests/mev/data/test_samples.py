@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from maxmean.mev import data as data_module
-from maxmean.mev.data import Counts, DataError, Samples, Summaries, part_sizes, summarise
+from maxmean.mev.data import Counts, DataError, Samples, Summaries, summarise
+from maxmean.mev.data import samples as samples_module
+from maxmean.mev.data.parts import part_sizes
 
 RAGGED = [[1.0, 2.0, 6.0], [4.0, 0.0], [3.0, 3.0, 3.0, 3.0]]
 
@@ -126,7 +127,7 @@ def test_resampled_means_and_variances_have_the_bootstrap_moments(
     monkeypatch: pytest.MonkeyPatch, paired: bool, limit: int
 ) -> None:
     """The bootstrap's law is known: E mean* = mean, Var mean* = s²(n-1)/n², E var* = var (n-1)/n (5 std. errors)."""
-    monkeypatch.setattr(data_module, "EXACT_RESAMPLING", limit)
+    monkeypatch.setattr(samples_module, "EXACT_RESAMPLING", limit)
     n, size = 400, 4000
     table = np.random.default_rng(0).gamma(2.0, size=(n, 3))
     table[:, 1] += table[:, 0]
@@ -146,7 +147,7 @@ def test_resampled_means_and_variances_have_the_bootstrap_moments(
 
 def test_asking_for_parts_does_not_change_the_resampled_means(monkeypatch: pytest.MonkeyPatch) -> None:
     for limit in (5_000, 10):
-        monkeypatch.setattr(data_module, "EXACT_RESAMPLING", limit)
+        monkeypatch.setattr(samples_module, "EXACT_RESAMPLING", limit)
         for paired in (False, True):
             data = Samples.of(np.random.default_rng(0).normal(size=(40, 3)), paired=paired)
             plain, split = (data.resample(5, np.random.default_rng(1), parts=parts) for parts in ((), (2, 4)))
@@ -187,7 +188,7 @@ def one_by_one(samples: Samples, size: int, rng: np.random.Generator) -> tuple[n
 
 @pytest.mark.parametrize("held", [1, 50, 1_000_000])
 def test_options_are_resampled_alike_alone_and_in_groups(held: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(data_module, "_HELD", held)
+    monkeypatch.setattr(samples_module, "_HELD", held)
     rng = np.random.default_rng(0)
     samples = Samples.of([rng.normal(size=n) for n in (4, 4, 4, 7, 4, 9, 9)])
     means, variances = one_by_one(samples, 5, np.random.default_rng(3))
@@ -196,7 +197,7 @@ def test_options_are_resampled_alike_alone_and_in_groups(held: int, monkeypatch:
     np.testing.assert_allclose(copies.variances, variances, rtol=1e-12)
 
 
-@pytest.mark.parametrize("rows", [12, data_module.EXACT_RESAMPLING + 1])
+@pytest.mark.parametrize("rows", [12, samples_module.EXACT_RESAMPLING + 1])
 def test_copies_of_pairs_are_the_same_with_and_without_covariances(rows: int) -> None:
     samples = Samples.of(np.random.default_rng(0).normal(size=(rows, 3)))
     full, lean = (samples.resample(4, np.random.default_rng(1), (2,), pairs=pairs) for pairs in (True, False))

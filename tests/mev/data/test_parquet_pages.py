@@ -14,10 +14,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from maxmean.mev import columns, files, limits, parquet_pages
-from maxmean.mev.data import DataError
-from maxmean.mev.files import stream_table
-from maxmean.mev.layouts import Columns, Options, read_options
+from maxmean.mev.data import columns, files, limits, parquet_pages
+from maxmean.mev.data.collect import read_options
+from maxmean.mev.data.files import stream_table
+from maxmean.mev.data.options import Options
+from maxmean.mev.data.recognise import Columns
+from maxmean.mev.errors import DataError
 
 LONG = pa.table({"option": list("aabb"), "value": [1.0, 2.0, 3.0, 5.0]})
 Write = Callable[..., str]

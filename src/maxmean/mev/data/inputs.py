@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .arrays import is_torch
-from .data import Counts, DataError, Samples, Summaries, repeated
-from .limits import MOST_OPTIONS, TOO_MANY
-from .settings import check_truth
+from ..arrays import is_torch
+from ..errors import ArgumentError, DataError
+from ..settings import check_truth
+from .counts import Counts
+from .options import Options
+from .samples import Samples
+from .summaries import Summaries
 
 if TYPE_CHECKING:
-    from .layouts import Columns, Options
+    from .recognise import Columns
 
 
 def as_options(data: Any, columns: Mapping[str, Any], names: Sequence[str] | None, paired: bool | None) -> Options:
@@ -23,65 +26,41 @@ def as_options(data: Any, columns: Mapping[str, Any], names: Sequence[str] | Non
 
     With a DataFrame, ``columns`` holds column names by role (by, value, successes, ...); otherwise arrays.
     """
-    from .layouts import Options
-
     given = {role: value for role, value in columns.items() if value is not None}
     if _is_frame(data):
-        options = _from_frame(data, given)
-    elif data is None:
-        options = Options(*_from_arrays(given))
-    elif given:
-        raise DataError(f"{', '.join(given)} go with a DataFrame, or stand alone without data")
-    else:
-        options = Options(*_from_samples(data), pairable=True)
+        return _named_and_paired(_from_frame(data, given), names, paired)
+    if data is None:
+        return _named_and_paired(Options(*_from_arrays(given)), names, paired)
+    if given:
+        raise ArgumentError(f"{', '.join(given)} can only be given with a DataFrame, or without data")
+    found, samples, taken_for = _from_samples(data)
+    options = _named_and_paired(Options(found, samples, taken_for, pairable=True), names, paired)
+    for name, values in zip(options.names, samples.values, strict=True):
+        wrong = np.flatnonzero(~np.isfinite(values))
+        if wrong.size:
+            raise DataError(f"option {name!r}: value {wrong[0] + 1} is {values[wrong[0]]}, not a finite number")
+    return options
+
+
+def _named_and_paired(options: Options, names: Sequence[str] | None, paired: bool | None) -> Options:
+    """The options with the names and the pairing that the caller asks for."""
     if paired is not None:
         check_truth("paired", paired)
         options = replace(options, data=_paired(options.data, paired), pairable=paired)
     if names is None:
         return options
     if isinstance(names, str) or not isinstance(names, Iterable):
-        raise DataError(f"names must be a list of texts, not {names!r}")
+        raise ArgumentError(f"names must be a list of strings, not {names!r}")
     given_names = tuple(str(name) for name in names)
     if len(given_names) != len(options.names):
-        raise DataError(f"there are {len(options.names)} options, but {len(given_names)} names")
+        raise ArgumentError(f"there are {len(options.names)} options, but {len(given_names)} names")
     return replace(options, names=given_names)
-
-
-def refuse_unusable(options: Options) -> None:
-    """Refuse what no estimator can use, in one sentence that names the option."""
-    names, data = options.names, options.data
-    if not names:
-        raise DataError("there are no options")
-    if len(names) < 2:
-        raise DataError(f"there is only one option ({names[0]!r}); estimating the best needs at least two")
-    if len(names) > MOST_OPTIONS:
-        raise DataError(TOO_MANY)
-    if (twice := repeated(names)) is not None:
-        raise DataError(f"option {twice!r} appears twice")
-    if isinstance(data, Samples):
-        for name, values in zip(names, data.values, strict=True):
-            _check_values(name, values)
-    for name, n in zip(names, data.n or (), strict=False):
-        if n < 2:
-            raise DataError(f"option {name!r} has fewer than two values")
-
-
-def check_variances(names: Sequence[str], variances: np.ndarray) -> None:
-    for name, variance in zip(names, variances, strict=True):
-        if not np.isfinite(variance):
-            raise DataError(f"option {name!r} spreads too widely for its variance to be a number")
-
-
-def _check_values(name: str, values: np.ndarray) -> None:
-    wrong = np.flatnonzero(~np.isfinite(values))
-    if wrong.size:
-        raise DataError(f"option {name!r}: value {wrong[0] + 1} is {values[wrong[0]]}, not a finite number")
 
 
 def _paired(data: Samples | Counts | Summaries, paired: bool) -> Samples | Counts | Summaries:
     if not isinstance(data, Samples):
         if paired:
-            raise DataError("only observations can be paired, not counts or summaries")
+            raise ArgumentError("only observations can be paired, not counts or summaries")
         return data
     if paired and len(set(data.n)) > 1:
         raise DataError("paired samples must have the same number of observations for every option")
@@ -96,7 +75,8 @@ def _from_frame(frame: Any, given: dict[str, Any]) -> Options:
     """From a pandas DataFrame, or any other table that Arrow can read."""
     import pyarrow as pa
 
-    from .layouts import Columns, read_options
+    from .collect import read_options
+    from .recognise import Columns
 
     if hasattr(frame, "iloc"):
         columns = [_arrow(frame.iloc[:, k]) for k in range(frame.shape[1])]
@@ -120,18 +100,16 @@ def _arrow(column: Any) -> Any:
 def _column_names(given: dict[str, Any], kind: type[Columns]) -> Columns:
     for role, name in given.items():
         if not isinstance(name, str):
-            raise DataError(f"{role} names a column of the DataFrame, so it must be text, not {name!r}")
+            raise ArgumentError(f"{role} names a column of the DataFrame, so it must be a string, not {name!r}")
     return kind(**{f.name: given.get(f.name) for f in fields(kind)})
 
 
 def _from_arrays(given: dict[str, Any]) -> tuple[tuple[str, ...], Counts | Summaries, str]:
-    from .layouts import summaries
-
     if not given:
         raise DataError("no data: give samples, a DataFrame, successes and trials, or mean with se (or sd and n)")
     unknown = set(given) & {"by", "value", "layout"}
     if unknown:
-        raise DataError(f"{', '.join(sorted(unknown))} needs a DataFrame")
+        raise ArgumentError(f"{', '.join(sorted(unknown))} needs a DataFrame")
     names = next((list(map(str, v)) for v in given.values() if isinstance(v, Mapping)), None)
     size = max(np.size(list(v.values()) if isinstance(v, Mapping) else v) for v in given.values())
     names = names or default_names(size)
@@ -140,7 +118,7 @@ def _from_arrays(given: dict[str, Any]) -> tuple[tuple[str, ...], Counts | Summa
     arrays = {role: _column(role, values, names) for role, values in given.items()}
     if {"successes", "trials"} & set(given):
         if set(given) != {"successes", "trials"}:
-            raise DataError("counts are successes with trials, and nothing else")
+            raise DataError("counts need successes and trials, and nothing else")
         _check_counts(names, arrays["successes"], arrays["trials"])
         won, tried = (arrays[role].astype(np.int64) for role in ("successes", "trials"))
         return tuple(names), Counts(won, tried), "counts"
@@ -150,7 +128,7 @@ def _from_arrays(given: dict[str, Any]) -> tuple[tuple[str, ...], Counts | Summa
         negative = np.flatnonzero(arrays[role] < 0)
         if negative.size:
             raise DataError(f"option {names[negative[0]]!r}: {role} is negative ({arrays[role][negative[0]]:g})")
-    found = summaries(arrays["mean"], arrays.get("se"), arrays.get("sd"), arrays.get("n"), names)
+    found = Summaries.of(arrays["mean"], arrays.get("se"), arrays.get("sd"), arrays.get("n"), names)
     return tuple(names), found, "summaries"
 
 
@@ -162,7 +140,7 @@ def _column(role: str, values: Any, names: list[str]) -> np.ndarray:
             raise DataError(f"option {missing!r} has no {role}")
         extra = next((name for name in lookup if name not in names), None)
         if extra is not None:
-            raise DataError(f"option {extra!r} has a {role} and nothing else")
+            raise DataError(f"option {extra!r} appears only in {role}")
         values = [lookup[name] for name in names]
     array = _numbers(values, role)
     if array.ndim > 1 or array.size not in (1, len(names)):

@@ -15,9 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet
 
+from ..errors import DataError
 from .columns import NESTED, is_nested, is_text
-from .data import DataError, repeated
 from .limits import MOST_COLUMNS, MOST_PAGES, MOST_TEXT, MOST_UNPACKED, MOST_VALUES, TOO_LARGE
+from .options import repeated
 
 MAGIC = b"PAR1"
 
@@ -77,7 +78,7 @@ def _written_out(column: pa.Array, name: str) -> pa.Array:
 
 
 def _check_pages(native: pa.NativeFile, columns: int, name: str) -> list[int]:
-    """Refuse a file whose pages take more memory than they may, or cannot be told; gives the groups that have rows."""
+    """Refuse a file whose pages take more memory than they may, or cannot be determined; returns the groups that have rows."""
     count, size, kept = 0, native.size(), []
     for number, group in enumerate(_groups(native, name)):
         unpacked = 0
@@ -166,7 +167,7 @@ def _struct(data: bytes, at: int, deepest: int) -> tuple[dict[int, Any], int]:
 
 
 def _value(data: bytes, at: int, kind: int, deepest: int) -> tuple[Any, int]:
-    """The value that begins at ``at``, and where it ends; None for what nobody asks for: truth values, doubles, bytes."""
+    """The value that begins at ``at``, and where it ends; None for what is not needed: booleans, doubles, bytes."""
     if not deepest:
         raise ValueError("structures too deep inside each other")
     match kind:

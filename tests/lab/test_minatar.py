@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -27,14 +28,17 @@ from maxmean.lab.engines import Task, make_engine
 from maxmean.lab.experiment import Results, plain
 from maxmean.lab.experiments import EXPERIMENTS
 from maxmean.lab.experiments.minatar import forecast
-from maxmean.lab.experiments.minatar.claims import mean_over_games, middle_rate, near_zero
+from maxmean.lab.experiments.minatar.claims import mean_over_games, near_zero
 from maxmean.lab.experiments.minatar.forecast import Cost
 from maxmean.lab.experiments.minatar.groups import Group
-from maxmean.lab.experiments.minatar.study import HEADS, MAXMIN, SINGLE, Settings, make_agent
+from maxmean.lab.experiments.minatar.study import Settings, make_agent
+from maxmean.lab.experiments.minatar.variants import COLUMNS, HEADS, LABELS, MAXMIN, SINGLE, VARIANTS, middle_rate
 from maxmean.lab.progress import make_reporter
 from maxmean.lab.run import SHIPPED, Job, load, reproduce
 from maxmean.lab.store import Plan, Store
+from maxmean.lab.tables import read_table
 from maxmean.mev.data import DataError
+from maxmean.whole import as_parquet
 
 MINATAR = EXPERIMENTS["minatar"]
 COMMAND = [sys.executable, "-m", "maxmean.cli", "reproduce", "minatar"]
@@ -126,6 +130,10 @@ def test_a_shard_is_a_tidy_table_and_becomes_figures(tmp_path: Path) -> None:
     assert len(table) == 2 * 3
     assert set(table["game"]) == {"breakout"}
     assert {"test_return", "bias", "bias_error", "alpha", "bias_fifth_0", "value_fifth_4"} <= set(table.columns)
+    layout = MINATAR.layout(TINY, part)
+    assert layout is not None
+    assert sorted((*layout.numbers, *layout.gaps, *layout.texts)) == sorted(table.columns)
+    pd.testing.assert_frame_equal(read_table(as_parquet(table), layout, part), table, check_dtype=False)
     figures = MINATAR.figures(Results("minatar", "quick", TINY, 0, table))
     assert set(figures) == {"breakout", "fifths"}
     # what it left is a finished training: the same table comes of it without another step
@@ -522,6 +530,59 @@ def test_claims_say_why_they_are_not_judged(tmp_path: Path) -> None:
     damaged = maxmean("claims", "--out", tmp_path)
     assert damaged.returncode == 2
     assert "its checksum is not the one in its manifest (study scale, seed 0)" in damaged.stderr
+
+
+def edited(table: pd.DataFrame, **columns: Any) -> pd.DataFrame:
+    """The table with another value in the first row of some columns."""
+    return table.assign(**{name: [value, *table[name].tolist()[1:]] for name, value in columns.items()})
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda t: t.iloc[1:], "it has 2,999 rows, and its settings make 3,000"),
+        (lambda t: t.drop(columns="bias"), "it has no column 'bias'"),
+        (lambda t: t.assign(more=1.0), "it has a column 'more', which is not known"),
+        (lambda t: t.assign(bias="x"), "its column 'bias' does not hold numbers"),
+        (lambda t: edited(t, game="freeway"), "its column 'game' holds 'freeway', and it should be of 'asterix'"),
+        (lambda t: edited(t, variant="bdqn"), "its column 'variant' holds 'bdqn', which its settings do not make"),
+        (lambda t: edited(t, step=10_001), "its column 'step' holds 10001, which its settings do not make"),
+        (lambda t: edited(t, seed=4), "its column 'seed' holds 4, which its settings do not make"),
+        (lambda t: edited(t, learning_rate=1e-5), "its column 'learning_rate' holds 1e-05, which its settings"),
+        (lambda t: edited(t, episodes=float("inf")), "its column 'episodes' holds numbers that are not finite"),
+        (lambda t: edited(t, step=20_000), "it has two rows with the same step, variant, learning_rate, seed"),
+    ],
+)
+def test_a_strangers_table_that_cannot_be_used_is_named(
+    tmp_path: Path, change: Callable[[pd.DataFrame], pd.DataFrame], why: str
+) -> None:
+    """The file, not the folder: its checksum is right, since anyone can compute one."""
+    shutil.copytree(SHIPPED / "minatar", tmp_path / "minatar")
+    shutil.copy(SHIPPED / "maxmean-results.json", tmp_path)
+    store, settings = Store(tmp_path), MINATAR.settings("study")
+    (shard,) = [
+        each for each in MINATAR.shards(settings, 0) if each.part["game"] == "asterix" and 5 in each.part["seeds"]
+    ]
+    table, manifest = store.read(shard)
+    store.write(shard, as_parquet(change(table)), manifest["seconds"])
+    answer = maxmean("claims", "--json", "--out", tmp_path)
+    assert answer.returncode == 2
+    assert f"/minatar/{shard.key}.parquet' cannot be used: {why}" in answer.stderr
+
+
+def test_agents_that_are_not_the_papers_may_have_any_label() -> None:
+    """What they are called takes JAX to know, which whoever reads results may not have."""
+    settings = replace(TINY, heads=("te-bdqn:0.05",))
+    (own, other) = (MINATAR.layout(settings, part) for part in MINATAR.parts(settings))
+    assert own is not None
+    assert other is not None
+    assert (own.keys["variant"], other.keys["variant"]) == (["dqn"], None)
+
+
+def test_the_fifteen_variants_are_called_what_the_agents_say() -> None:
+    assert {name: make_agent(name).label for name in LABELS} == LABELS
+    assert sorted(VARIANTS) == sorted(LABELS.values()) == sorted(label for column in COLUMNS for label in column)
+    assert len(set(VARIANTS)) == 15
 
 
 def test_the_shipped_study_is_complete_and_of_the_present_settings() -> None:

@@ -15,6 +15,7 @@ import os
 import platform
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -35,6 +36,8 @@ FORMAT = 1
 _MARKER = "maxmean-results.json"
 _LONGEST = 1e12
 """More seconds than a shard can have taken."""
+_MOST_RUNS = 1 << 53
+"""More runs than a directory can have seen."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +121,7 @@ class Store:
     def write_plan(self, experiment: str, scale: str, plan: Plan) -> None:
         """Note which shards make up an experiment at a scale from a seed."""
         seed = plan.shards[0].seed
-        content = _json({"scale": scale, "seed": seed, **asdict(plan)})
+        content = _json({"scale": scale, "seed": seed, "run": self._next_run(experiment, scale, seed), **asdict(plan)})
         if len(content) > LARGEST_JSON:
             raise StoreError(
                 f"{experiment} has too many shards for one plan, {len(plan.shards):,}: choose fewer settings"
@@ -141,19 +144,37 @@ class Store:
         return Plan(settings, [Shard(**shard) for shard in shards])
 
     def seeds(self, experiment: str, scale: str) -> list[int]:
-        """The seeds that an experiment was run from at a scale, the latest run first."""
-        folder, found = self.root / experiment, []
+        """The seeds that an experiment was run from at a scale, the latest run first.
+
+        Plans are numbered as they are written: what the clock said then does not matter.
+        """
+        return sorted(self._planned(experiment, scale), key=lambda seed: (-self._run(experiment, scale, seed), seed))
+
+    def _planned(self, experiment: str, scale: str) -> set[int]:
+        """The seeds of the plans at a scale, whatever is in them."""
+        folder = self.root / experiment
         try:
-            with os.scandir(folder) as entries:
-                for entry in entries:
-                    name = re.fullmatch(rf"{scale}-(0|[1-9][0-9]*)\.plan\.json", entry.name)
-                    if name:
-                        found.append((-entry.stat(follow_symlinks=False).st_mtime, int(name[1])))
+            names = [re.fullmatch(rf"{scale}-(0|[1-9][0-9]*)\.plan\.json", name) for name in os.listdir(folder)]
         except FileNotFoundError:
-            return []
+            return set()
         except OSError as error:
             raise DamagedError(f"{str(folder)!r} cannot be read: {said(error)}") from None
-        return [seed for _, seed in sorted(found)]
+        return {int(name[1]) for name in names if name}
+
+    def _next_run(self, experiment: str, scale: str, seed: int) -> int:
+        """The number that makes a plan the latest, which is its own if it is that already."""
+        with suppress(DamagedError):  # of a folder that is none, which cannot be written to either
+            others = [self._run(experiment, scale, each) for each in self._planned(experiment, scale) - {seed}]
+            return max(self._run(experiment, scale, seed), 1 + max(others, default=0))
+        return 1
+
+    def _run(self, experiment: str, scale: str, seed: int) -> int:
+        """The number of a plan: the larger, the later; 0 if there is none, or none in it."""
+        try:
+            run = read_object(self.plan_path(experiment, scale, seed)).get("run")
+        except DamagedError:
+            return 0
+        return run if isinstance(run, int) and 0 < run < _MOST_RUNS else 0
 
     def plan_path(self, experiment: str, scale: str, seed: int) -> Path:
         """Where the shards of an experiment at a scale from a seed are listed."""

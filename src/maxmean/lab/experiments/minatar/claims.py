@@ -16,24 +16,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...claims import Claim, Finding, Measured
+from .variants import ADAPTIVE, ALPHAS, MIDDLE_RATE, SLOWLY_ADAPTIVE, SMALLEST_RATE, VARIANTS, middle_rate, power
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from ...experiment import Results
 
-MIDDLE_RATE = 10**-4.5
-"""The learning rate of the paper's curves."""
-SMALLEST_RATE = 1e-5
-"""The smallest of the paper's."""
-ALPHAS = (0.1, 0.2, 0.3, 0.4)
-ADAPTIVE = "ada-te-bdqn(0.0001)"
-VARIANTS = (
-    *("dqn", "ddqn", "scdqn(2)", "scdqn(3)", "scdqn(4)", "maxmin-dqn(2)", "maxmin-dqn(3)", "bdqn", "ke-bdqn"),
-    *(f"te-bdqn({alpha})" for alpha in ALPHAS),
-    *(ADAPTIVE, "ada-te-bdqn(1e-05)"),
-)
-"""The paper's."""
 UNBIASED = 0.1
 """A bias counts as near zero when it is below this share of the mean predicted value."""
 COMPARABLE = 0.15
@@ -46,11 +35,6 @@ ROBUST_AGENTS = ("ke-bdqn", ADAPTIVE)
 
 class NotRunError(Exception):
     """A claim speaks of something that the study at hand does not have."""
-
-
-def middle_rate(rates: Iterable[float]) -> float:
-    """The one of several learning rates whose curves are shown and judged: that of the paper's, or the nearest."""
-    return min(rates, key=lambda rate: abs(math.log(rate / MIDDLE_RATE)))
 
 
 class Ends:
@@ -198,7 +182,7 @@ def _d3(ends: Ends) -> Finding:
         margins[f"{game}: alpha ends above 0.2"] = Measured.mean(alpha - 0.2)
         margins[f"{game}: alpha ends below 0.4"] = Measured.mean(0.4 - alpha)
         numbers[f"{game}: bias"] = Measured.mean(bias)
-        numbers[f"{game}: bias with step size 1e-5"] = Measured.mean(ends("bias", game, "ada-te-bdqn(1e-05)"))
+        numbers[f"{game}: bias with step size 1e-5"] = Measured.mean(ends("bias", game, SLOWLY_ADAPTIVE))
         numbers[f"{game}: final alpha"] = Measured.mean(alpha)
     return Finding(margins, numbers)
 
@@ -308,15 +292,6 @@ def _fewer(ends: Ends, game: str, rates: Iterable[float]) -> str:
         for rate, count in run.items()
         if count < len(ends.variants(game))
     )
-
-
-def power(rate: float) -> str:
-    """A learning rate as a power of ten, with three digits: rates that read alike are taken for the same.
-
-    >>> power(1e-5), power(MIDDLE_RATE), power(3.16e-5), power(3e-5)
-    ('10^-5', '10^-4.5', '10^-4.5', '10^-4.52')
-    """
-    return f"10^{math.log10(rate):.3g}"
 
 
 def _moved(number: Measured, by: float) -> Measured:

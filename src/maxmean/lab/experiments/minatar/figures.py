@@ -9,7 +9,8 @@ import numpy as np
 
 from ...aggregate import band
 from ...figures import canvas, caption, colour_of, line, logarithmic
-from .claims import middle_rate, other_seeds
+from .claims import other_seeds
+from .variants import COLUMNS, middle_rate
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,12 +20,6 @@ if TYPE_CHECKING:
     from ...experiment import Results
     from .study import Settings
 
-COLUMNS = (
-    ("dqn", "ddqn", "scdqn"),
-    ("maxmin-dqn", "bdqn", "te-bdqn(0.1", "te-bdqn(0.2"),
-    ("te-bdqn(0.3", "te-bdqn(0.4", "ke", "ada"),
-)
-"""The paper's columns of figures, by how the labels begin."""
 APART = 1.04
 """So far apart are the marks of two variants at one learning rate, as a factor."""
 
@@ -85,7 +80,7 @@ def fifths_figure(results: Results[Settings]) -> Figure:
 def _columns(table: pd.DataFrame) -> list[list[str]]:
     """The labels of each column."""
     known = sorted(table["variant"].unique())
-    columns = [[label for label in known if label.startswith(starts)] for starts in COLUMNS]
+    columns = [[label for label in known if label in own] for own in COLUMNS]
     columns[-1] += [label for label in known if not any(label in column for column in columns)]  # not the paper's
     return columns
 

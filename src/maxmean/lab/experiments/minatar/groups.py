@@ -7,7 +7,7 @@ from typing import Any
 
 from ....mev.data import DataError
 from ...change import number
-from .claims import power
+from .variants import power
 
 SEEDS_APART = 1000
 """So far apart are the runs' seeds of two seeds of the study."""

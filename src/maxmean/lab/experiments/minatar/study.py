@@ -14,9 +14,11 @@ from ....mev.data import DataError
 from ....names import unknown
 from ...experiment import Experiment, Results, Shard
 from ...settings import limited
-from .claims import CLAIMS, MIDDLE_RATE, power
+from ...tables import Layout
+from .claims import CLAIMS
 from .figures import fifths_figure, game_figure, rates_figure
 from .groups import SEEDS_APART, Group
+from .variants import HEADS, LABELS, MAXMIN, MIDDLE_RATE, SINGLE, power
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,18 +29,6 @@ if TYPE_CHECKING:
     from ....deep import Settings as TrainingSettings
 
 GAMES = ("asterix", "breakout", "freeway", "seaquest", "space_invaders")
-SINGLE = ("dqn", "ddqn", "scdqn:2", "scdqn:3", "scdqn:4")
-MAXMIN = ("maxmin-dqn:2", "maxmin-dqn:3")
-HEADS = (
-    "bdqn",
-    "te-bdqn:0.1",
-    "te-bdqn:0.2",
-    "te-bdqn:0.3",
-    "te-bdqn:0.4",
-    "ke-bdqn",
-    "ada-te-bdqn:1e-4",
-    "ada-te-bdqn:1e-5",
-)
 OTHER_RATES = (
     f"breakout@1e-5 {' '.join(SINGLE)}",
     "breakout@1e-5 bdqn ke-bdqn ada-te-bdqn:1e-4",
@@ -53,6 +43,11 @@ MORE_SEEDS = (
     "seaquest@10^-4.5 dqn ddqn seeds=5-19",
 )
 """Twenty seeds in all where five left D1 and D2 undecided; how many was fixed before any of them was run."""
+FIFTHS = tuple(f"{name}_fifth_{fifth}" for name in ("value", "bias") for fifth in range(5))
+COUNTED = ("epsilon", "episodes", "bias_pairs", "diverged")
+MEASURED = ("test_return", "bias", "bias_error", "alpha", "scale", "loss", "value", "train_return", *FIFTHS)
+"""Columns that may have gaps: not every agent has an alpha, and before the first update there is no loss."""
+TEXTS = ("agent", "variant", "game")
 _OTHERS = "a group's own seeds must be others than those it has already (--set besides= leaves all further groups out)"
 
 
@@ -95,6 +90,7 @@ class Settings:
             if vars(self)[name] < 1:
                 raise DataError(f"{name} must be at least 1, not {vars(self)[name]}")
             limited(name, vars(self)[name], 10**9)
+        limited("steps over test_interval", self.steps // self.test_interval, 10**5)
 
     @property
     def groups(self) -> list[Group]:
@@ -158,6 +154,18 @@ class MinAtar(Experiment[Settings]):
 
     def parts(self, settings: Settings) -> Sequence[Mapping[str, Any]]:
         return [part for group in settings.groups for part in group.parts(settings.seeds, together=settings.together)]
+
+    def layout(self, settings: Settings, part: Mapping[str, Any]) -> Layout:
+        tests = sorted({*range(settings.test_interval, settings.steps, settings.test_interval), settings.steps})
+        known = all(name in LABELS for name in part["agents"])  # what others are called takes JAX to know
+        keys = {
+            "step": tests,
+            "variant": [LABELS[name] for name in part["agents"]] if known else None,
+            "learning_rate": [part["learning_rate"]],
+            "seed": part["seeds"],
+        }
+        rows = len(tests) * len(part["agents"]) * len(part["seeds"])
+        return Layout(rows, ("step", "learning_rate", "seed", *COUNTED), TEXTS, MEASURED, keys)
 
     def check(self, settings: Settings) -> None:
         known: dict[tuple[str, str, str], set[int]] = {}

@@ -28,14 +28,15 @@ from maxmean.lab.engines import Task, make_engine
 from maxmean.lab.experiment import Results, plain
 from maxmean.lab.experiments import EXPERIMENTS
 from maxmean.lab.experiments.minatar import forecast
-from maxmean.lab.experiments.minatar.claims import mean_over_games, near_zero
+from maxmean.lab.experiments.minatar.claims import near_zero
+from maxmean.lab.experiments.minatar.ends import mean_over_games
 from maxmean.lab.experiments.minatar.forecast import Cost
 from maxmean.lab.experiments.minatar.groups import Group
 from maxmean.lab.experiments.minatar.study import Settings, make_agent
 from maxmean.lab.experiments.minatar.variants import COLUMNS, HEADS, LABELS, MAXMIN, SINGLE, VARIANTS, middle_rate
 from maxmean.lab.progress import make_reporter
-from maxmean.lab.run import SHIPPED, Job, load, reproduce
-from maxmean.lab.store import Plan, Store
+from maxmean.lab.run import SHIPPED, ExperimentJob, load, reproduce
+from maxmean.lab.store import Store, StudyPlan
 from maxmean.lab.tables import read_table
 from maxmean.mev.data import DataError
 from maxmean.whole import as_parquet
@@ -54,6 +55,10 @@ TINY = Settings(
     test_interval=100,
     together=True,
 )
+
+
+STEPS = MINATAR.settings("study").steps
+"""As few as it takes to judge."""
 
 
 def test_it_splits_into_runs_for_cores_and_into_groups_for_a_gpu() -> None:
@@ -103,9 +108,9 @@ def test_more_seeds_of_a_variant_are_shards_beside_those_it_has() -> None:
     with pytest.raises(
         DataError, match=r"breakout with .* has the agent dqn twice with the seed 1; a group's own seeds"
     ):
-        Job.of(MINATAR, "quick", ["besides=breakout@1e-3 dqn seeds=1-4"])
+        ExperimentJob.of(MINATAR, "quick", ["besides=breakout@1e-3 dqn seeds=1-4"])
     with pytest.raises(DataError, match=r"has the agent te-bdqn:0.1 twice with the seed 5; .*--set besides= leaves"):
-        Job.of(MINATAR, "study", ["seeds=10", "games=breakout"])
+        ExperimentJob.of(MINATAR, "study", ["seeds=10", "games=breakout"])
 
 
 def test_further_groups_belong_to_the_games_that_are_chosen() -> None:
@@ -147,7 +152,7 @@ def test_a_long_shard_says_how_far_it_is(tmp_path: Path, terminal: bool) -> None
     text = io.StringIO()
     console = Console(file=text, force_terminal=terminal, width=120)
     with make_reporter(console, quiet=False) as reporter:
-        job = Job(MINATAR, "custom", TINY)
+        job = ExperimentJob(MINATAR, "custom", TINY)
         summary = reproduce([job], Store(tmp_path), make_engine("inline", None, None, console), 0, reporter)
     assert summary.computed == 1
     said = text.getvalue()
@@ -163,7 +168,7 @@ def test_a_long_shard_is_silent_when_asked(tmp_path: Path, capfd: pytest.Capture
 
 
 def results(**biases: float) -> Results[Any]:
-    """A study of one step and five seeds whose numbers are plain; biases by the beginning of a variant's name."""
+    """A study of one test and five seeds whose numbers are plain; biases by the beginning of a variant's name."""
     labels = [make_agent(name).label for name in (*SINGLE, *MAXMIN, *HEADS)]
     rows = []
     for game in ("breakout", "space_invaders"):
@@ -173,10 +178,10 @@ def results(**biases: float) -> Results[Any]:
                 bias += 10 * float(label[8:-1])
             for seed in range(5):
                 noise = 0.01 * seed
-                rows.append((game, label, seed, 1000, 10.0 + noise, bias + noise, 10.0, 0.3 + noise / 10))
+                rows.append((game, label, seed, STEPS, 10.0 + noise, bias + noise, 10.0, 0.3 + noise / 10))
     columns = ["game", "variant", "seed", "step", "test_return", "bias", "value", "alpha"]
     table = pd.DataFrame(rows, columns=columns).assign(learning_rate=10**-4.5)
-    settings = Settings(games=("breakout", "space_invaders"), steps=1000, seeds=5, learning_rates=(10**-4.5,))
+    settings = Settings(games=("breakout", "space_invaders"), steps=STEPS, seeds=5, learning_rates=(10**-4.5,))
     return Results("minatar", "study", settings, 0, table)
 
 
@@ -262,9 +267,9 @@ def agreeing(wrong: tuple[str, str, float, str] | None = None, slow: float = 0.4
         row["test_return"] *= slow if rate == SLOW else 1.0
         noisy = {name: value + 0.01 * seed for name, value in row.items()}
         about = {"game": game, "learning_rate": rate, "variant": label, "seed": seed, "value": 10.0}
-        rows.append(about | noisy | {"step": 1000})
-        rows.append(about | {name: -value for name, value in noisy.items()} | {"step": 900})
-    settings = Settings(games=("breakout", "space_invaders"), steps=1000, seeds=5, learning_rates=(SLOW, 10**-4.5))
+        rows.append(about | noisy | {"step": STEPS})
+        rows.append(about | {name: -value for name, value in noisy.items()} | {"step": 9 * STEPS // 10})
+    settings = Settings(games=("breakout", "space_invaders"), steps=STEPS, seeds=5, learning_rates=(SLOW, 10**-4.5))
     return Results("minatar", "study", settings, 0, pd.DataFrame(rows))
 
 
@@ -301,7 +306,7 @@ def test_a_claim_fails_by_each_of_its_parts(claim: str, wrong: tuple[str, str, f
 
 def test_heads_far_below_maxmin_are_not_comparable() -> None:
     study = agreeing()
-    maxmin = study.table["variant"].str.startswith("maxmin") & (study.table["step"] == 1000)
+    maxmin = study.table["variant"].str.startswith("maxmin") & (study.table["step"] == STEPS)
     table = study.table.assign(test_return=study.table["test_return"] + 5.0 * maxmin)
     assert verdict(replace(study, table=table), "D5") == "fails"
 
@@ -368,7 +373,7 @@ def test_a_game_that_lacks_a_variant_leaves_claims_undecided() -> None:
 def with_more_seeds(study: Results[Any], variant: str, game: str, **changed: float) -> Results[Any]:
     """The study with fifteen more seeds of a variant on a game, where some columns are moved at the end of training."""
     table = study.table
-    last = (table["variant"] == variant) & (table["game"] == game) & (table["step"] == 1000)
+    last = (table["variant"] == variant) & (table["game"] == game) & (table["step"] == STEPS)
     own = table[last & (table["learning_rate"] == 10**-4.5)]
     more = [own.assign(seed=own["seed"] + 5 * i) for i in (1, 2, 3)]
     moved = [rows.assign(**{name: rows[name] + by for name, by in changed.items()}) for rows in more]
@@ -521,13 +526,13 @@ def test_claims_say_why_they_are_not_judged(tmp_path: Path) -> None:
     shutil.copytree(SHIPPED / "minatar", tmp_path / "minatar")
     shutil.copy(SHIPPED / "maxmean-results.json", tmp_path)
     usual = replace(MINATAR.settings("study"), besides=())
-    Store(tmp_path).write_plan("minatar", "study", Plan(plain(usual), MINATAR.shards(usual, 0)))
-    whole = maxmean("claims", "--out", tmp_path).stdout
+    Store(tmp_path).write_plan("minatar", "study", StudyPlan(plain(usual), MINATAR.shards(usual, 0)))
+    whole = maxmean("claims", "--from", tmp_path).stdout
     assert whole.count("No variant was run on Breakout with both 10^-4.5 and 10^-5.") == 1
     assert "damaged" not in whole
     with (tmp_path / "minatar" / f"{MINATAR.shards(usual, 0)[0].key}.parquet").open("ab") as file:
         file.write(b"x")
-    damaged = maxmean("claims", "--out", tmp_path)
+    damaged = maxmean("claims", "--from", tmp_path)
     assert damaged.returncode == 2
     assert "its checksum is not the one in its manifest (study scale, seed 0)" in damaged.stderr
 
@@ -565,7 +570,7 @@ def test_a_strangers_table_that_cannot_be_used_is_named(
     ]
     table, manifest = store.read(shard)
     store.write(shard, as_parquet(change(table)), manifest["seconds"])
-    answer = maxmean("claims", "--json", "--out", tmp_path)
+    answer = maxmean("claims", "--json", "--from", tmp_path)
     assert answer.returncode == 2
     assert f"/minatar/{shard.key}.parquet' cannot be used: {why}" in answer.stderr
 
@@ -600,8 +605,8 @@ def test_the_shipped_study_is_complete_and_of_the_present_settings() -> None:
 def test_settings_are_changed_by_name() -> None:
     changed = change(Settings(), ["seeds=3", "learning_rates=1e-3,1e-4", "maxmin=", "together=false"])
     assert (changed.seeds, changed.learning_rates, changed.maxmin, changed.together) == (3, (1e-3, 1e-4), (), False)
-    assert Job.of(MINATAR, "study", ["seeds=3"]).scale == "custom"
-    assert Job.of(MINATAR, "study").scale == "study"
+    assert ExperimentJob.of(MINATAR, "study", ["seeds=3"]).scale == "custom"
+    assert ExperimentJob.of(MINATAR, "study").scale == "study"
     for text, sentence in {
         "steps": "NAME=VALUE, not 'steps'",
         "step=3": "unknown setting 'step'; did you mean 'steps'",
@@ -668,7 +673,7 @@ def test_blanks_between_names_are_nothing() -> None:
 )
 def test_agents_that_cannot_train_are_refused_before_anything_is_run(text: str, sentence: str) -> None:
     with pytest.raises(DataError, match=sentence):
-        Job.of(MINATAR, "quick", [text])
+        ExperimentJob.of(MINATAR, "quick", [text])
 
 
 def test_another_seed_of_the_study_has_other_runs() -> None:

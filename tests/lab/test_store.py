@@ -15,7 +15,7 @@ import pytest
 
 from maxmean import whole
 from maxmean.lab.experiment import Shard, plain
-from maxmean.lab.store import DamagedError, Plan, Store, StoreError
+from maxmean.lab.store import DamagedError, Store, StoreError, StudyPlan
 from maxmean.whole import as_parquet
 from toys import Settings, Toy
 
@@ -151,7 +151,7 @@ def test_the_versions_are_kept_that_the_numbers_depend_on(tmp_path: Path) -> Non
 def test_plans_are_kept(tmp_path: Path) -> None:
     store, shards = Store(tmp_path), Toy().shards(Settings(), 3)
     assert store.read_plan("toy", "quick", 3) is None
-    plan = Plan(plain(Settings()), shards)
+    plan = StudyPlan(plain(Settings()), shards)
     store.write_plan("toy", "quick", plan)
     assert store.read_plan("toy", "quick", 3) == plan
     assert store.seeds("toy", "quick") == [3]
@@ -162,7 +162,7 @@ def test_the_latest_plan_is_known_whatever_the_clock_says(tmp_path: Path) -> Non
     store = Store(tmp_path)
 
     def write(seed: int) -> None:
-        store.write_plan("toy", "quick", Plan(plain(Settings()), Toy().shards(Settings(), seed)))
+        store.write_plan("toy", "quick", StudyPlan(plain(Settings()), Toy().shards(Settings(), seed)))
         nonlocal clock
         clock -= 3600.0
         os.utime(store.plan_path("toy", "quick", seed), (clock, clock))
@@ -184,7 +184,7 @@ def test_the_latest_plan_is_known_whatever_the_clock_says(tmp_path: Path) -> Non
 def test_a_plan_without_its_number_is_the_earliest(tmp_path: Path, content: str) -> None:
     """As those of earlier versions are; of several the smallest seed comes first."""
     store = Store(tmp_path)
-    store.write_plan("toy", "quick", Plan(plain(Settings()), Toy().shards(Settings(), 9)))
+    store.write_plan("toy", "quick", StudyPlan(plain(Settings()), Toy().shards(Settings(), 9)))
     for seed in (5, 4):
         store.plan_path("toy", "quick", seed).write_text(content)
     assert store.seeds("toy", "quick") == [9, 4, 5]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...mev.data import DataError
-from ..claims import Claim, Finding, Measured
+from ..claims import Finding, Measured
 from ..experiment import Experiment, Results
 from ..figures import canvas, caption, legend_below, line, logarithmic
 from ..settings import Range, limited, within
@@ -70,6 +70,7 @@ class MaximizationBias(Experiment[Settings]):
     section = "7.2"
     needs = ("numba", "tabular")
     packages = ("numba",)
+    size = ("runs", "episodes", "other_runs")
 
     def settings(self, scale: str) -> Settings:
         if scale == "paper":
@@ -230,6 +231,9 @@ def _difference(results: Results[Settings], more: str, less: str, episodes: slic
     return Measured.mean(_blocks(results, more, "left", episodes) - _blocks(results, less, "left", episodes))
 
 
+@MaximizationBias.claim(
+    "M1", "after 500 episodes Q goes left in about 10%, DQ in about 6%, TE-Q(<= 0.10) in about 5%, KE-Q below DQ", "7.2"
+)
 def _m1(results: Results[Settings]) -> Finding:
     ends = {name: _final(results, name) for name in ALGORITHMS}
     margins = {
@@ -242,6 +246,7 @@ def _m1(results: Results[Settings]) -> Finding:
     return Finding(margins, {f"left at the end, {name}": end for name, end in ends.items()})
 
 
+@MaximizationBias.claim("M2", "TE-Q(0.4) starts lower than Q but ends worse than Q", "7.2")
 def _m2(results: Results[Settings]) -> Finding:
     early, late = slice(20, 100), slice(-10, None)
     margins = {
@@ -261,6 +266,7 @@ def _m2(results: Results[Settings]) -> Finding:
     return Finding(margins, numbers, note)
 
 
+@MaximizationBias.claim("M3", "TE-Q(0.5) is Q-learning", "7.2")
 def _m3(results: Results[Settings]) -> Finding:
     row = results.table[results.table["what"] == "identity"].iloc[0]
     return Finding(
@@ -269,6 +275,9 @@ def _m3(results: Results[Settings]) -> Finding:
     )
 
 
+@MaximizationBias.claim(
+    "M4", "the smaller alpha, the more means are averaged: nearly all eight for 0.1, one for 0.5", "7.2"
+)
 def _m4(results: Results[Settings]) -> Finding:
     late = slice(-100, None)
     used = {alpha: _blocks(results, f"te-q({alpha:g})", "averaged", late) for alpha in ALPHAS}
@@ -280,6 +289,7 @@ def _m4(results: Results[Settings]) -> Finding:
     )
 
 
+@MaximizationBias.claim("M5", "Q overestimates Q*(A, left) at first; DQ does not", "7.2")
 def _m5(results: Results[Settings]) -> Finding:
     highest = {name: _highest(results, name) for name in ("q", "dq", "te-q(0.1)", "ke-q")}
     dq = highest["dq"]
@@ -290,17 +300,3 @@ def _m5(results: Results[Settings]) -> Finding:
         ),
     }
     return Finding(margins, {f"highest mean estimate of Q*(A, left), {name}": m for name, m in highest.items()})
-
-
-MaximizationBias.claims = (
-    Claim(
-        "M1",
-        "after 500 episodes Q goes left in about 10%, DQ in about 6%, TE-Q(<= 0.10) in about 5%, KE-Q below DQ",
-        "7.2",
-        _m1,
-    ),
-    Claim("M2", "TE-Q(0.4) starts lower than Q but ends worse than Q", "7.2", _m2),
-    Claim("M3", "TE-Q(0.5) is Q-learning", "7.2", _m3),
-    Claim("M4", "the smaller alpha, the more means are averaged: nearly all eight for 0.1, one for 0.5", "7.2", _m4),
-    Claim("M5", "Q overestimates Q*(A, left) at first; DQ does not", "7.2", _m5),
-)

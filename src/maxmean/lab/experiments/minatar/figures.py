@@ -9,7 +9,7 @@ import numpy as np
 
 from ...aggregate import band
 from ...figures import canvas, caption, colour_of, line, logarithmic
-from .claims import other_seeds
+from .ends import at_the_end, other_seeds
 from .variants import COLUMNS, middle_rate
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def fifths_figure(results: Results[Settings]) -> Figure:
     """Where the bias sits: its mean at the end of training, by fifths of the predicted value."""
     games = results.settings.games
     figure, axes = canvas(len(games), 3, width=11, height=3.0, sharey="row")
-    last = results.table[results.table["step"] > 0.9 * results.settings.steps]
+    last = at_the_end(results)
     for row, game in enumerate(games):
         own = last[last["game"] == game]
         own = own[own["learning_rate"] == middle_rate(results.settings.learning_rates)]

@@ -15,7 +15,6 @@ from ....names import unknown
 from ...experiment import Experiment, Results, Shard
 from ...settings import limited
 from ...tables import Layout
-from .claims import CLAIMS
 from .figures import fifths_figure, game_figure, rates_figure
 from .groups import SEEDS_APART, Group
 from .variants import HEADS, LABELS, MAXMIN, MIDDLE_RATE, SINGLE, power
@@ -128,8 +127,9 @@ class MinAtar(Experiment[Settings]):
     section = "7.4"
     needs = ("optax", "deep")
     packages = ("jax", "jaxlib", "optax")
-    claims = CLAIMS
     scales = ("quick", "study", "paper")
+    judged_from = "study"
+    size = ("steps", "seeds")
     selectors = ("games", "single", "maxmin", "heads", "besides", "seeds", "learning_rates")
     only_by_name = True
 

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..errors import missing
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -162,7 +164,7 @@ def list_experiments(
     console.print(table)
     console.print()
     if find_spec("jax") is None:
-        console.print("The environments need jax: pip install 'maxmean[jax]'", markup=False)
+        console.print(missing("the list of environments", "jax"), markup=False)
     else:
         console.print(_environments())
 

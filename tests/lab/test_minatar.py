@@ -34,7 +34,7 @@ from maxmean.lab.experiments.minatar.forecast import Cost
 from maxmean.lab.experiments.minatar.groups import Group
 from maxmean.lab.experiments.minatar.study import Settings, make_agent
 from maxmean.lab.experiments.minatar.variants import COLUMNS, HEADS, LABELS, MAXMIN, SINGLE, VARIANTS, middle_rate
-from maxmean.lab.progress import make_reporter
+from maxmean.lab.progress import Silent, make_reporter
 from maxmean.lab.run import SHIPPED, ExperimentJob, load, reproduce
 from maxmean.lab.store import Store, StudyPlan
 from maxmean.lab.tables import read_table
@@ -78,7 +78,7 @@ def test_what_is_chosen_beside_a_shard_does_not_change_it() -> None:
     whole = {shard.key for shard in MINATAR.shards(study, 0)}
     for game in study.games:
         assert {shard.key for shard in MINATAR.shards(replace(study, games=(game,)), 0)} <= whole
-    assert not whole & {shard.key for shard in MINATAR.shards(replace(study, steps=2_000_000), 0)}
+    assert not whole & {shard.key for shard in MINATAR.shards(replace(study, steps=2_000_000, besides=()), 0)}
     assert not whole & {shard.key for shard in MINATAR.shards(replace(study, seeds=6, besides=()), 0)}
     assert not whole & {shard.key for shard in MINATAR.shards(replace(study, learning_rates=(1e-3,), besides=()), 0)}
 
@@ -106,11 +106,70 @@ def test_more_seeds_of_a_variant_are_shards_beside_those_it_has() -> None:
     before, after = ([shard.key for shard in MINATAR.shards(settings, 0)] for settings in (few, more))
     assert after[:-1] == before
     with pytest.raises(
-        DataError, match=r"breakout with .* has the agent dqn twice with the seed 1; a group's own seeds"
+        DataError, match=r"breakout with .* has the agent dqn twice with the seed 1; .* must be other runs than"
     ):
         ExperimentJob.of(MINATAR, "quick", ["besides=breakout@1e-3 dqn seeds=1-4"])
     with pytest.raises(DataError, match=r"has the agent te-bdqn:0.1 twice with the seed 5; .*--set besides= leaves"):
         ExperimentJob.of(MINATAR, "study", ["seeds=10", "games=breakout"])
+
+
+def test_a_group_may_have_a_number_of_steps_of_its_own() -> None:
+    text = "space_invaders@10^-4.5 ke-bdqn seeds=0-4 steps=5000000"
+    group = Group.parse(text)
+    assert (str(group), group.steps, group.seeds) == (text, 5_000_000, range(5))
+    assert Group.parse("space_invaders@10^-4.5 steps=5000000 ke-bdqn seeds=0-4") == group
+    settings = replace(TINY, besides=("breakout@1e-4 dqn steps=500", "breakout@1e-4 ddqn"))
+    MINATAR.check(settings)  # the same seeds of the same agent, but other runs
+    shards = MINATAR.shards(settings, 0)
+    assert [(shard.part["agents"], shard.settings["steps"]) for shard in shards] == [
+        (["dqn"], 300),
+        (["dqn"], 500),
+        (["ddqn"], 300),
+    ]
+    assert [MINATAR.settings_of(settings, shard).steps for shard in shards] == [300, 500, 300]
+    (long,) = MINATAR.shards(replace(TINY, steps=500), 0)
+    assert shards[1] == long
+    with pytest.raises(DataError, match=r"has the agent ke-bdqn twice with the seed 0; .*--set besides= leaves"):
+        ExperimentJob.of(MINATAR, "study", ["steps=5000000"])
+
+
+def test_the_studys_longer_runs_are_those_of_the_papers_scale() -> None:
+    """The shard is known by its content, whichever study it was trained for."""
+    chosen = "games=space_invaders seeds=5 learning_rates=10^-4.5 heads=ke-bdqn single= maxmin="
+    (own,) = MINATAR.shards(ExperimentJob.of(MINATAR, "paper", chosen.split()).settings, 0)
+    study = [shard for shard in MINATAR.shards(MINATAR.settings("study"), 0) if shard.settings["steps"] > STEPS]
+    assert [shard.key for shard in study] == [own.key] == ["5b0d2655cb66dc3124b8"]
+
+
+def test_runs_of_other_lengths_are_kept_apart(tmp_path: Path) -> None:
+    """They are computed with their own number of steps, and neither a claim nor a table of the study has them."""
+    settings = replace(TINY, seeds=1, besides=("breakout@1e-4 dqn steps=200",))
+    store, usual = Store(tmp_path / "both"), Store(tmp_path / "usual")
+    for where, job in ((store, settings), (usual, replace(settings, besides=()))):
+        summary = reproduce(
+            [ExperimentJob(MINATAR, "custom", job)], where, make_engine("inline", None, None), 0, Silent()
+        )
+        assert not summary.failed
+    found, without = (load(where, MINATAR, "custom", 0) for where in (store, usual))
+    assert found is not None
+    assert without is not None
+    pd.testing.assert_frame_equal(found.table, without.table)
+    ((own, table),) = found.apart.items()
+    assert (own.steps, table["step"].tolist(), found.table["step"].tolist()) == (200, [100, 200], [100, 200, 300])
+    assert set(MINATAR.figures(found)) == {"breakout", "breakout-long", "fifths"}
+
+
+def test_longer_runs_change_no_verdict() -> None:
+    found = load(Store(SHIPPED, create=False), MINATAR, "study", 0)
+    assert found is not None
+    ((own, table),) = found.apart.items()
+    assert (own.steps, len(table), {*table["variant"]}) == (5_000_000, 5 * 500, {"ke-bdqn"})
+    assert found.table["step"].max() == STEPS
+    assert judge(MINATAR, found) == judge(MINATAR, replace(found, apart={}))
+    figure = MINATAR.figures(found)["space_invaders-long"]
+    labels = [line.get_label() for line in figure.axes[0].lines]
+    assert labels == ["ke-bdqn: 5 seeds, 5 million", "ke-bdqn: 5 seeds, 1 million"]
+    assert [line.get_xdata()[-1] for line in figure.axes[0].lines] == [5_000_000, 1_000_000]
 
 
 def test_further_groups_belong_to_the_games_that_are_chosen() -> None:
@@ -620,9 +679,9 @@ def test_settings_are_changed_by_name() -> None:
         "learning_rates=-1": "learning rates must be positive numbers, not -1.0",
         "learning_rates=nan": "learning rates must be positive numbers, not nan",
         "learning_rates=fast": "is no list of numbers",
-        "besides=breakout dqn": "GAME@LEARNING_RATE AGENT AGENT ..., .* not 'breakout dqn'",
-        "besides=breakout@1e-5": "GAME@LEARNING_RATE AGENT AGENT ..., .* not 'breakout@1e-5'",
-        "besides=breakout@1e-5 seeds=5-19": "GAME@LEARNING_RATE AGENT AGENT ..., .* not 'breakout@1e-5 seeds=5-19'",
+        "besides=breakout dqn": "GAME@LEARNING_RATE AGENT AGENT .*, not 'breakout dqn'",
+        "besides=breakout@1e-5": "GAME@LEARNING_RATE AGENT AGENT .*, not 'breakout@1e-5'",
+        "besides=breakout@1e-5 seeds=5-19": "GAME@LEARNING_RATE AGENT AGENT .*, not 'breakout@1e-5 seeds=5-19'",
         "besides=breakout@1e-5 dqn seeds=20": "seeds=FIRST-LAST, such as seeds=5-19, not 'seeds=20'",
         "besides=breakout@1e-5 dqn seeds=": "seeds=FIRST-LAST, such as seeds=5-19, not 'seeds='",
         "besides=breakout@1e-5 dqn seeds=-5-9": "seeds=FIRST-LAST, such as seeds=5-19, not 'seeds=-5-9'",
@@ -631,6 +690,13 @@ def test_settings_are_changed_by_name() -> None:
         "besides=breakout@1e-5 dqn seeds=9-5": "from a smaller to a larger number below 1000, .* not 'seeds=9-5'",
         "besides=breakout@1e-5 dqn seeds=5-1000": "from a smaller to a larger number below 1000, .* not 'seeds=5-1000'",
         "besides=breakout@1e-5 dqn seeds=5-6 seeds=7-8": "a group has its seeds once",
+        "besides=breakout@1e-5 dqn steps=5 steps=6": "a group has its steps once",
+        "besides=breakout@1e-5 steps=500": "GAME@LEARNING_RATE AGENT AGENT .*, not 'breakout@1e-5 steps=500'",
+        "besides=breakout@1e-5 dqn steps=": "whole number from 1 to 1,000,000,000, such as steps=5000000, not 'steps='",
+        "besides=breakout@1e-5 dqn steps=0": "whole number from 1 to 1,000,000,000, such as steps=5000000, not 'steps=0'",
+        "besides=breakout@1e-5 dqn steps=1e6": "such as steps=5000000, not 'steps=1e6'",
+        f"besides=breakout@1e-5 dqn steps={'9' * 5000}": "such as steps=5000000, not 'steps=999",
+        "test_interval=1": "steps over test_interval must be at most 100,000, not 5,000,000",
         "besides=pong@1e-5 dqn": "unknown game 'pong'",
         "besides=breakout@0 dqn": "learning rates must be positive numbers, not 0.0",
         "learning_rates=10^999": "is no list of numbers",
@@ -861,6 +927,19 @@ def test_the_cost_of_each_further_group_is_foretold(monkeypatch: pytest.MonkeyPa
         "  2.0 hours for breakout@10^-4.5 ddqn bdqn\n"
     ) in said
     assert "besides" not in MINATAR.forecast(TINY, print)
+
+
+def test_groups_of_other_lengths_are_foretold_by_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here a hundred steps take an hour, whatever the agents."""
+
+    def calibrate(agents: tuple[str, ...], seeds: int, settings: Settings, **_: object) -> Cost:
+        return Cost(agents, len(agents) * seeds, "1 MiB", 1.0, 36.0 * settings.steps)
+
+    monkeypatch.setattr(forecast, "calibrate", calibrate)
+    said = MINATAR.forecast(replace(TINY, besides=("breakout@1e-4 dqn bdqn steps=500",)), print)
+    assert "minatar: 2 shards, 2 runs of 300 steps and 4 runs of 500 steps, 2,600 run-steps" in said
+    assert "  5.0 hours for breakout@10^-4 dqn bdqn steps=500\n" in said
+    assert "8.0 hours on one" in said
 
 
 @pytest.mark.slow

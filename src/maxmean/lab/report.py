@@ -24,6 +24,7 @@ from .store import DamagedError, Store, StoreError
 from .tables import as_csv
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.figure import Figure
 
 
@@ -80,7 +81,7 @@ def write_report(store: Store, folder: Path, prefer: tuple[str, int] | None = No
 def _linked(page: Path) -> set[str]:
     """The figures and tables of the report that is there already, by what its page links to; there may be none."""
     names = "|".join(EXPERIMENTS)
-    link = rf'href="(figures/(?:{names})-[a-z0-9_-]+\.(?:pdf|png)|tables/(?:{names})\.csv)"'
+    link = rf'href="(figures/(?:{names})-[a-z0-9_-]+\.(?:pdf|png)|tables/(?:{names})(?:-apart)?\.csv)"'
     try:
         return set(re.findall(link, read_bytes(page).decode()))
     except (DamagedError, UnicodeDecodeError):
@@ -119,7 +120,25 @@ def _files(name: str, results: Results[Any], figures: Mapping[str, Figure]) -> d
         for stem, figure in figures.items()
         for kind in ("pdf", "png")
     }
-    return {f"tables/{name}.csv": as_csv(results.table), **drawn}
+    tables = {f"tables/{name}.csv": results.table}
+    if results.apart:
+        tables[f"tables/{name}-apart.csv"] = _apart(results)
+    return {path: as_csv(table) for path, table in tables.items()} | drawn
+
+
+def _apart(results: Results[Any]) -> pd.DataFrame:
+    """The tables of shards with settings of their own, with a column for each setting in which one differs."""
+    import pandas as pd
+
+    usual = vars(results.settings)
+    changed = {name: None for own in results.apart for name, value in vars(own).items() if value != usual[name]}
+    return pd.concat(
+        [
+            table.assign(**{f"setting {name}": vars(own)[name] for name in changed})
+            for own, table in results.apart.items()
+        ],
+        ignore_index=True,
+    )
 
 
 def _section(
@@ -130,6 +149,10 @@ def _section(
         links = " ".join(f'<a href="figures/{stem}.{kind}">{kind.upper()}</a>' for kind in ("pdf", "png"))
         shown.append(f"<figure>{inline_svg(figure, stem)}<figcaption>{links}</figcaption></figure>")
     command = _command(experiment, results)
+    apart = ""
+    if results.apart:
+        rows = sum(map(len, results.apart.values()))
+        apart = f' <a href="tables/{experiment.name}-apart.csv">With settings of their own ({rows:,} rows, CSV)</a>'
     settings = "".join(
         f"<tr><th>{_text(name)}</th><td>{_text(value)}</td></tr>" for name, value in vars(results.settings).items()
     )
@@ -142,7 +165,7 @@ def _section(
 <details><summary>Settings, tables and versions</summary>
 <div class="wide"><table>{settings}</table></div>
 <p>Computed in {results.seconds:.0f} s, all shards together, with {_text("; ".join(results.versions))}.
-<a href="tables/{experiment.name}.csv">Table ({len(results.table):,} rows, CSV)</a></p></details>
+<a href="tables/{experiment.name}.csv">Table ({len(results.table):,} rows, CSV)</a>{apart}</p></details>
 </section>"""
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from ...mev.data import DataError
 from ..claims import Finding, Measured
 from ..experiment import Experiment, Results
-from ..figures import canvas, caption, legend_below, line
+from ..figures import GREY, canvas, caption, legend_below, line
 from ..settings import Range, limited, within
 from ..tables import Layout
 
@@ -152,7 +152,7 @@ def _curves(results: Results[Settings]) -> Figure:
         epsilon = "epsilon = 0.1" if rule == "constant" else "epsilon = 1/sqrt(n(s))"
         caption(axes[0, column], f"return, {epsilon}")
         caption(axes[1, column], f"largest value of the start state, {epsilon}", "episode")
-        axes[1, column].axhline(-11, color="#8a8f98", lw=0.8)
+        axes[1, column].axhline(-11, color=GREY, lw=0.8)
     legend_below(figure, axes[0, 0])
     return figure
 

@@ -23,7 +23,7 @@ from ...mev import (
 )
 from ..claims import Finding, Measured
 from ..experiment import Experiment, Results
-from ..figures import canvas, caption, legend_below, line
+from ..figures import GREY, canvas, caption, legend_below, line
 from ..settings import Range, within
 from ..tables import Layout
 
@@ -125,7 +125,7 @@ def _curves(table: pd.DataFrame, estimators: Sequence[str]) -> Figure:
             rows = table[(table["what"] == "curve") & (table["estimator"] == name)]
             line(ax, rows["mu1"], rows[quantity], name, k)
         caption(ax, quantity, "mu1 - mu2")
-    axes[0, 0].axhline(0, color="#8a8f98", lw=0.8)
+    axes[0, 0].axhline(0, color=GREY, lw=0.8)
     legend_below(figure, axes[0, 0])
     return figure
 

@@ -12,7 +12,7 @@ import numpy as np
 from ...mev.data import DataError
 from ..claims import Finding, Measured
 from ..experiment import Experiment, Results
-from ..figures import canvas, caption, legend_below, line, logarithmic
+from ..figures import GREY, canvas, caption, legend_below, line, logarithmic
 from ..settings import Range, limited, within
 from ..tables import Layout
 
@@ -170,12 +170,12 @@ def _panels(results: Results[Settings]) -> Figure:
             line(axes[1, 0], rows.index, rows["averaged"], name, k)
         ends[name] = _final(results, name)
     for k, end in enumerate(ends.values()):
-        axes[0, 1].plot([k, k], [100 * end.low, 100 * end.high], color="#8a8f98", lw=3)
+        axes[0, 1].plot([k, k], [100 * end.low, 100 * end.high], color=GREY, lw=3)
         axes[0, 1].plot(k, 100 * end.value, "o", color="#3b82c4", ms=4)
     axes[0, 1].set_xticks(range(len(ends)), list(ends), rotation=35, ha="right")
-    axes[0, 1].axhline(5, color="#8a8f98", lw=0.8)
-    axes[0, 0].axhline(5, color="#8a8f98", lw=0.8)
-    axes[1, 1].axhline(-0.1, color="#8a8f98", lw=0.8)
+    axes[0, 1].axhline(5, color=GREY, lw=0.8)
+    axes[0, 0].axhline(5, color=GREY, lw=0.8)
+    axes[1, 1].axhline(-0.1, color=GREY, lw=0.8)
     caption(axes[0, 0], "left chosen in A, %", "episode")
     caption(axes[0, 1], "the same, last ten episodes")
     caption(axes[1, 0], "number of means averaged (TE-Q)", "episode")

@@ -169,7 +169,7 @@ def test_longer_runs_change_no_verdict() -> None:
     figure = MINATAR.figures(found)["space_invaders-long"]
     labels = [line.get_label() for line in figure.axes[0].lines]
     assert labels == ["ke-bdqn: 5 seeds, 5 million", "ke-bdqn: 5 seeds, 1 million"]
-    assert [line.get_xdata()[-1] for line in figure.axes[0].lines] == [5_000_000, 1_000_000]
+    assert [np.asarray(line.get_xdata())[-1] for line in figure.axes[0].lines] == [5_000_000, 1_000_000]
 
 
 def test_further_groups_belong_to_the_games_that_are_chosen() -> None:

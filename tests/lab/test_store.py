@@ -7,6 +7,7 @@ import importlib.metadata
 import json
 import os
 import time
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -159,15 +160,13 @@ def test_plans_are_kept(tmp_path: Path) -> None:
 
 def test_the_latest_plan_is_known_whatever_the_clock_says(tmp_path: Path) -> None:
     """Each is written with a clock that was set back by an hour more."""
-    store = Store(tmp_path)
+    store, clock = Store(tmp_path), count(time.time(), -3600.0)
 
     def write(seed: int) -> None:
         store.write_plan("toy", "quick", StudyPlan(plain(Settings()), Toy().shards(Settings(), seed)))
-        nonlocal clock
-        clock -= 3600.0
-        os.utime(store.plan_path("toy", "quick", seed), (clock, clock))
+        now = next(clock)
+        os.utime(store.plan_path("toy", "quick", seed), (now, now))
 
-    clock = time.time()
     for seed in (1, 3, 2):
         write(seed)
     assert store.seeds("toy", "quick") == [2, 3, 1]

@@ -218,7 +218,11 @@ def tally(verdicts: Sequence[Verdict]) -> str:
     'Of 3 claims 2 hold, 1 fails and 0 are undecided.'
     """
     count = Counter(verdict.verdict for verdict in verdicts)
-    words = {"holds": ("holds", "hold"), "fails": ("fails", "fail"), "undecided": ("is undecided", "are undecided")}
+    words: dict[Judgement, tuple[str, str]] = {
+        "holds": ("holds", "hold"),
+        "fails": ("fails", "fail"),
+        "undecided": ("is undecided", "are undecided"),
+    }
     if count[TOO_SMALL]:
         words[TOO_SMALL] = ("was measured at too small a scale", "were measured at too small a scale")
     parts = [f"{count[word]} {one if count[word] == 1 else many}" for word, (one, many) in words.items()]

@@ -46,11 +46,11 @@ class Group:
         for mark, given in own.items():
             if len(given) > 1:
                 raise DataError(f"a group has its {mark.removesuffix('=')} once, as in {FORM}, not as in {text!r}")
-        seeds, steps = (given[0] if given else None for given in own.values())
         try:
             if not agents:
                 raise ValueError
-            return cls(game, number(rate), agents, seeds and _seeds(seeds), steps and _steps(steps))
+            seeds, steps = map(_seeds, own[SEEDS]), map(_steps, own[STEPS])
+            return cls(game, number(rate), agents, next(seeds, None), next(steps, None))
         except DataError:
             raise
         except ValueError:

@@ -63,7 +63,7 @@ def write_report(store: Store, folder: Path, prefer: tuple[str, int] | None = No
             left_out.append(LeftOut(judged.experiment.name, str(error)))
             continue
         for name, content in files.items():
-            write_file(folder / name, content)
+            write_file(folder / name, content, folder)
         written |= set(files)
         sections.append(section)
         shown += judged.verdicts
@@ -73,7 +73,7 @@ def write_report(store: Store, folder: Path, prefer: tuple[str, int] | None = No
         say(each)
     page = folder / "report.html"
     earlier = _linked(page)
-    write_file(page, _page(sections, shown).encode())
+    write_file(page, _page(sections, shown).encode(), folder)
     _remove(folder, earlier - written)
     return Report(page, verdicts)
 

@@ -53,16 +53,20 @@ def read_table(
     import pyarrow.parquet
 
     try:
-        file = pyarrow.parquet.ParquetFile(io.BytesIO(data))
+        # In this thread alone: what a thread of Arrow's still does with a damaged file, when another has given up, can end the
+        # process.
+        file = pyarrow.parquet.ParquetFile(io.BytesIO(data), pre_buffer=False)
         texts = _check_columns(file, layout)
         # A text that is repeated stays one text until it is known how long they are together.
-        coded = pyarrow.parquet.ParquetFile(io.BytesIO(data), read_dictionary=texts).read()
+        coded = pyarrow.parquet.ParquetFile(io.BytesIO(data), read_dictionary=texts, pre_buffer=False).read(
+            use_threads=False
+        )
         coded.validate(full=True)
         _check_texts(coded.select(texts), part)
         table = coded.cast(file.schema_arrow).replace_schema_metadata(None)
         if layout:
             _check_numbers(table.select([*layout.numbers]))
-        found = table.to_pandas()
+        found = table.to_pandas(use_threads=False)
         if layout and layout.keys:
             _check_keys(found, layout.keys)
         return found

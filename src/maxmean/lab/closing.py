@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import sys
 import textwrap
 from collections.abc import Sequence
 from importlib.resources import files as packaged
@@ -18,7 +20,6 @@ if TYPE_CHECKING:
 
 WIDTH = 80
 """Columns of the smallest terminal that a run's end is written for."""
-JUDGE = "maxmean reproduce --scale paper --out results"
 
 
 def print_verdicts(verdicts: Sequence[Verdict]) -> None:
@@ -55,9 +56,9 @@ def print_closing(experiments: Sequence[Experiment[Any]], scale: str, seconds: f
     if small:
         print("\nNext, try:")
         commands = {
-            f"maxmean estimate {_path(_ads())}": "every estimator on ten ads",
-            "maxmean claims": "verdicts at the paper's scale",
-            JUDGE: "seven minutes, two cores",
+            f"{_program()} estimate {_path(_ads())}": "every estimator",
+            f"{_program()} claims": "the verdicts",
+            f"{_program()} reproduce --scale paper --out results": "seven minutes",
         }
         for command, what in commands.items():
             print(f"  {command:<{max(map(len, commands))}}  # {what}")
@@ -77,6 +78,12 @@ def about_the_ads() -> str:
         f"The {len(rates)} ads that come with maxmean: {rates.idxmax()} has the highest click rate, {rates.max():.4f}, but "
         f"was picked for it; a fairer value of the best is {found.value:.4f} (ke)."
     )
+
+
+def _program() -> str:
+    """How this program is called here: one that was installed beside the work is not found by its name."""
+    called = Path(sys.argv[0])
+    return _path(called) if called.name == "maxmean" and not shutil.which("maxmean") else "maxmean"
 
 
 def _ads() -> Path:

@@ -24,6 +24,10 @@ ALPHAS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
 ALGORITHMS = ("q", "dq", *(f"te-q({alpha:g})" for alpha in ALPHAS), "ke-q")
 
 
+LAST_EPISODES = slice(-10, None)
+"""Those whose mean is what an algorithm ends with."""
+
+
 @dataclass(frozen=True)
 class Settings:
     """Discount 1, epsilon 0.1, learning rate 0.1, as in the paper."""
@@ -202,7 +206,7 @@ def _initial(results: Results[Settings]) -> Figure:
 
 
 def _final(results: Results[Settings], name: str) -> Measured:
-    return Measured.mean(_blocks(results, name, "left", slice(-10, None)))
+    return Measured.mean(_blocks(results, name, "left", LAST_EPISODES))
 
 
 def _blocks(results: Results[Settings], name: str, column: str, episodes: slice) -> np.ndarray:
@@ -241,14 +245,14 @@ def _m1(results: Results[Settings]) -> Finding:
         "dq within 1 point of 6%": _within(ends["dq"], 0.06, 0.01),
         "te-q(0.05) within 0.5 points of 5%": _within(ends["te-q(0.05)"], 0.05, 0.005),
         "te-q(0.1) within 0.5 points of 5%": _within(ends["te-q(0.1)"], 0.05, 0.005),
-        "dq minus ke-q": _difference(results, "dq", "ke-q", slice(-10, None)),
+        "dq minus ke-q": _difference(results, "dq", "ke-q", LAST_EPISODES),
     }
     return Finding(margins, {f"left at the end, {name}": end for name, end in ends.items()})
 
 
 @MaximizationBias.claim("M2", "TE-Q(0.4) starts lower than Q but ends worse than Q", "7.2")
 def _m2(results: Results[Settings]) -> Finding:
-    early, late = slice(20, 100), slice(-10, None)
+    early, late = slice(20, 100), LAST_EPISODES
     margins = {
         "q minus te-q(0.4), episodes 21 to 100": _difference(results, "q", "te-q(0.4)", early),
         "te-q(0.4) minus q, last ten episodes": _difference(results, "te-q(0.4)", "q", late),

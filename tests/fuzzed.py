@@ -181,10 +181,10 @@ def _make_results(folder: Path) -> None:
     from maxmean.lab.engines import Inline
     from maxmean.lab.experiments import EXPERIMENTS
     from maxmean.lab.progress import Silent
-    from maxmean.lab.run import Job, reproduce
+    from maxmean.lab.run import ExperimentJob, reproduce
     from maxmean.lab.store import Store
 
-    reproduce([Job.of(EXPERIMENTS["correlation"], "quick", [])], Store(folder), Inline(), 0, Silent())
+    reproduce([ExperimentJob.of(EXPERIMENTS["correlation"], "quick", [])], Store(folder), Inline(), 0, Silent())
 
 
 def _use_results(folder: Path) -> Any:

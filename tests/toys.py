@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from maxmean.lab.claims import Claim, Finding, Measured
+from maxmean.lab.claims import Finding, Measured
 from maxmean.lab.experiment import Experiment, Results
 
 
@@ -62,8 +62,6 @@ def misbehave(trouble: str) -> None:
         raise RuntimeError("the first attempt fails")
 
 
+@Toy.claim("X1", "the mean is positive", "nowhere")
 def _judge(results: Results[Settings]) -> Finding:
     return Finding({"mean": Measured.mean(results.table["value"])})
-
-
-Toy.claims = (Claim("X1", "the mean is positive", "nowhere", _judge),)

@@ -22,7 +22,7 @@ BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_report(Store(SHIPPED, create=False), tmp_path_factory.mktemp("report"))
+    return write_report(Store(SHIPPED, create=False), tmp_path_factory.mktemp("report")).page
 
 
 class Tags(HTMLParser):

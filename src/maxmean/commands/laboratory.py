@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import shlex
+import time
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,16 +17,22 @@ from ..errors import missing
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from ..lab.claims import Verdict
     from ..lab.loading import LeftOut
     from ..lab.store import Store
 
 DEFAULT_OUT = "maxmean-results"
 
-_Out = Annotated[
+_From = Annotated[
     str | None,
-    typer.Option("--out", metavar="DIR", show_default="the results that come with maxmean", help="Where results are."),
+    typer.Option(
+        "--from", metavar="DIR", show_default="the results that come with maxmean", help="Where to read results from."
+    ),
 ]
+
+
+def _old(name: str) -> Any:
+    """An option as it was once spelt, which is not shown and gets a sentence."""
+    return typer.Option(name, metavar="DIR", hidden=True)
 
 
 def reproduce(
@@ -62,30 +70,31 @@ def reproduce(
 ) -> None:
     """Run the paper's experiments. Stop it any time: the same command goes on where it was.
 
-    Ends with a report: one HTML page with every figure and the verdict on every claim.
+    Ends with a report: one HTML page with every figure and the verdict on every claim that the scale can judge.
 
     The exit status is 1 if something of what was asked for could not be computed or shown; what could is kept.
     """
     from rich.console import Console
 
+    from ..lab.closing import print_closing
     from ..lab.engines import make_engine
     from ..lab.experiments import find_experiments
     from ..lab.progress import make_reporter
     from ..lab.report import write_report
-    from ..lab.run import Job, verdicts
+    from ..lab.run import ExperimentJob
     from ..lab.run import reproduce as run
     from ..lab.store import Store
-    from ..mev.data import DataError
+    from . import CommandError
 
     if seed < 0:
-        raise DataError(f"seed must not be negative, not {seed}")
+        raise CommandError(f"seed must not be negative, not {seed}")
     experiments = find_experiments(names or [])
     for experiment in [e for e in experiments if e.missing]:
         if names:
-            raise DataError(str(experiment.missing))
+            raise CommandError(str(experiment.missing))
         typer.echo(f"left out: {experiment.missing}", err=True)
         experiments.remove(experiment)
-    jobs = [Job.of(experiment, scale, changes or ()) for experiment in experiments]
+    jobs = [ExperimentJob.of(experiment, scale, changes or ()) for experiment in experiments]
     console = Console(stderr=True, quiet=quiet)
     for job in jobs:
         for remark in job.experiment.remarks(job.settings):
@@ -97,6 +106,7 @@ def reproduce(
     on_gpu = any(job.experiment.wants_gpu(job.settings) for job in jobs)
     chosen = make_engine(engine or ("inline" if on_gpu else "processes"), workers, address, None if quiet else console)
     store = Store(out)
+    begin = time.monotonic()
     try:
         with make_reporter(console, quiet) as reporter:
             summary = run(jobs, store, chosen, seed, reporter)
@@ -112,11 +122,10 @@ def reproduce(
     left_out: list[LeftOut] = []
     asked = {experiment.name for experiment in experiments}
     if {outcome.shard.experiment for outcome in summary.failed} < asked:
-        shown = (jobs[0].scale, seed)
-        page = write_report(store, store.root / "report", shown, left_out.append)
+        scale = jobs[0].scale
+        written = write_report(store, store.root / "report", (scale, seed), left_out.append)
         if not quiet:
-            _print_verdicts(verdicts(store, shown))
-            print(f"Report: {page}")
+            print_closing(experiments, scale, time.monotonic() - begin, written)
     _say(left_out)
     if summary.failed or any(each.experiment in asked for each in left_out):
         raise typer.Exit(1)
@@ -167,7 +176,8 @@ def _environments() -> Table:
 
 
 def claims(
-    out: _Out = None,
+    source: _From = None,
+    out: Annotated[str | None, _old("--out")] = None,
     as_json: Annotated[
         bool, typer.Option("--json", metavar="", help="Print a list of objects instead of a table.")
     ] = False,
@@ -177,16 +187,21 @@ def claims(
 ) -> None:
     """Check the paper's claims against stored results: holds, fails or undecided, and why; numbers with --markdown or --json.
 
+    A claim is judged where as much was measured as at the paper's scale (MinAtar's study for its claims); else the verdict is that this was too small to judge.
+
     An experiment whose results cannot be used is left out, and a sentence on standard error says why. The exit status is 0 if none was left out, 1 if some were, and 2 if there is nothing else.
     """  # noqa: E501  (a line break here is one in the help)
     from ..lab.claims import markdown
+    from ..lab.closing import print_verdicts
     from ..lab.run import judge_all, nothing
     from ..lab.store import StoreError
-    from ..mev.data import DataError
+    from . import CommandError
 
     if as_json and as_markdown:
-        raise DataError("choose one of --json and --markdown")
-    store = _store(out)
+        raise CommandError("choose one of --json and --markdown")
+    if out is not None:
+        raise CommandError(f"claims reads results and writes none: type --from {shlex.quote(out)} instead of --out")
+    store = _store(source)
     left_out: list[LeftOut] = []
     judged = list(judge_all(store, say=left_out.append))
     if not any(each.results for each in judged):
@@ -197,26 +212,42 @@ def claims(
     elif as_markdown:
         print(markdown(found), end="")
     else:
-        _print_verdicts(found)
+        print_verdicts(found)
     _end(left_out)
 
 
 def report(
-    out: _Out = None,
-    to: Annotated[
+    source: _From = None,
+    out: Annotated[
         str | None,
-        typer.Option(metavar="DIR", show_default="DIR/report, or maxmean-report", help="Where to write the report."),
+        typer.Option(
+            "--out",
+            metavar="DIR",
+            show_default="report in the folder of --from, or maxmean-report",
+            help="Where to write.",
+        ),
     ] = None,
+    to: Annotated[str | None, _old("--to")] = None,
 ) -> None:
     """Write the report: one self-contained HTML page, the figures as PDF and PNG, the tables as CSV.
 
     An experiment whose results cannot be used is left out, and a sentence on standard error says why. The exit status is 0 if none was left out, 1 if some were, and 2 if there is nothing else.
     """  # noqa: E501  (a line break here is one in the help)
     from ..lab.report import write_report
+    from ..lab.store import holds_results
+    from . import CommandError
 
-    folder = Path(to) if to else Path(out) / "report" if out else Path("maxmean-report")
+    if to is not None:
+        raise CommandError(
+            f"a report is written to --out: type --out {shlex.quote(to)} instead of --to, and --from for results"
+        )
+    if out is not None and source is None and holds_results(out):
+        raise CommandError(
+            f"{out!r} holds results: type --from {shlex.quote(out)} to read them; --out is where to write"
+        )
+    folder = Path(out) if out else Path(source) / "report" if source else Path("maxmean-report")
     left_out: list[LeftOut] = []
-    print(f"Report: {write_report(_store(out), folder, say=left_out.append)}")
+    print(f"Report: {write_report(_store(source), folder, say=left_out.append).page}")
     _end(left_out)
 
 
@@ -234,27 +265,8 @@ def _say(left_out: Sequence[LeftOut]) -> None:
         typer.echo(f"left out: {shortened(escaped(str(each)), 500)}", err=True)
 
 
-def _store(out: str | None) -> Store:
+def _store(source: str | None) -> Store:
     from ..lab.run import SHIPPED
     from ..lab.store import Store
 
-    return Store(out if out is not None else SHIPPED, create=False)
-
-
-def _print_verdicts(verdicts: Sequence[Verdict]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    from ..mev.show import escaped
-
-    colours = {"holds": "green", "fails": "red", "undecided": "yellow"}
-    table = Table("claim", "verdict", "statement", "scale", "experiment", box=None, header_style="bold", pad_edge=False)
-    for v in verdicts:
-        if v.scale == "none":
-            continue  # never run here
-        statement = Text(v.statement)
-        if v.why:
-            statement.append(f"\n{escaped(v.why)}", "dim")
-        table.add_row(v.id, Text(v.verdict, colours[v.verdict]), statement, v.scale, v.experiment)
-    Console(highlight=False).print(table)
+    return Store(source if source is not None else SHIPPED, create=False)

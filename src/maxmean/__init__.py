@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .mev.data import DataError
     from .mev.estimate import Estimate, estimate
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "BDQN",

@@ -13,8 +13,9 @@ from typing import Any
 
 from ..deep.directory import alone, check_name, system_error, unwritten, writing
 from ..deep.records import Records, read_table
+from ..errors import missing
 from ..untrusted import ContentError
-from ..whole import write_whole
+from ..whole import refuse_links, write_whole
 from .errors import HostError, sentence
 
 Sink = Callable[[dict[str, Any], Records], None]
@@ -51,6 +52,8 @@ def open_sinks(
         if tensorboard:
             if folder is None:
                 raise HostError("TensorBoard reads from a folder: give one as out")
+            with writing(folder / "tensorboard"):
+                refuse_links(folder / "tensorboard", folder)
             board = stack.enter_context(_Board(folder / "tensorboard", step))
             sinks.sinks.append(board.add)
         if wandb:
@@ -141,7 +144,7 @@ def _folder(folder: Path, about: dict[str, Any], records: Records) -> Iterator[P
     with alone(folder):
         _refuse_another(folder, records)
         with writing(folder / "plan.json"):
-            write_whole(folder / "plan.json", json.dumps(about, indent=1).encode())
+            write_whole(folder / "plan.json", json.dumps(about, indent=1).encode(), within=folder)
         yield folder
 
 
@@ -172,9 +175,7 @@ def _summary_writer() -> Any:
         try:
             from torch.utils.tensorboard import SummaryWriter
         except ImportError:
-            raise HostError(
-                "tensorboard=True needs the package tensorboardX: pip install 'maxmean[tensorboard]'"
-            ) from None
+            raise HostError(missing("tensorboard=True", "tensorboardX", extra="tensorboard")) from None
     return SummaryWriter
 
 
@@ -182,7 +183,7 @@ def _begin_wandb(about: dict[str, Any]) -> Any:
     try:
         import wandb
     except ImportError:
-        raise HostError("wandb=True needs the package wandb: pip install 'maxmean[wandb]'") from None
+        raise HostError(missing("wandb=True", "wandb")) from None
     try:
         return wandb.init(project="maxmean", config=about)
     except wandb.errors.Error as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import subprocess
@@ -14,6 +13,7 @@ import numpy as np
 import pytest
 import typer
 
+from inside import maxmean
 from maxmean.cli import app
 
 ROOT = Path(__file__).parents[1]
@@ -32,9 +32,8 @@ def blocks(path: Path, language: str) -> list[str]:
 
 def test_the_table_is_what_the_demo_prints() -> None:
     (shown,) = blocks(ROOT / "README.md", "text")
-    command = [sys.executable, "-m", "maxmean.cli", "estimate", "src/maxmean/data/ads.csv"]
-    environment = os.environ | {"COLUMNS": "80"}
-    run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+    run = maxmean("estimate", "src/maxmean/data/ads.csv", cwd=ROOT, columns=80)
+    assert run.returncode == 0, run.stderr
     assert [line.rstrip() for line in run.stdout.splitlines()] == shown.splitlines()
 
 
@@ -60,17 +59,8 @@ def test_the_picture_is_what_the_command_draws(tmp_path: Path) -> None:
     from matplotlib.image import imread
 
     fresh = tmp_path / "ads.png"
-    command = [
-        sys.executable,
-        "-m",
-        "maxmean.cli",
-        "estimate",
-        "src/maxmean/data/ads.csv",
-        "--quiet",
-        "--plot",
-        str(fresh),
-    ]
-    subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
+    run = maxmean("estimate", "src/maxmean/data/ads.csv", "--quiet", "--plot", fresh, cwd=ROOT)
+    assert run.returncode == 0, run.stderr
     assert difference(imread(fresh), imread(ROOT / "docs" / "ads.png")) < OTHER_FONTS
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .mev.estimate import Estimate as Estimate
     from .mev.estimate import estimate as estimate
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOME = {
     "Comparison": "mev.compare",

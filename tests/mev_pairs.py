@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from scipy import stats
 from scipy.special import ndtr, ndtri
 
 Kappa = Callable[[np.ndarray], np.ndarray]
@@ -34,6 +35,11 @@ def gaussian(scale: float = 1.0) -> tuple[Kappa, tuple[float, ...]]:
 
 def epanechnikov() -> tuple[Kappa, tuple[float, ...]]:
     return (lambda t: 0.75 * np.maximum(1 - t * t, 0)), (-1.0,)
+
+
+def beta(a: float, b: float, cuts: Sequence[float] = ()) -> tuple[Kappa, tuple[float, ...]]:
+    """The beta law on [-5, 0]; ``cuts`` are further places to split the integral, around a steep step."""
+    return (lambda t: stats.beta.cdf(1 + t / 5, a, b)), (-5.0, *cuts)
 
 
 def kernel_moments(

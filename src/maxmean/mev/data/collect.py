@@ -90,7 +90,7 @@ def _counts(layout: Layout, batches: Iterable[pa.RecordBatch]) -> tuple[list[str
     won, tried = (np.bincount(code, np.concatenate(column), len(number)) for column in (successes, trials))
     if tried.max() > MOST_COUNTED:
         name = list(number)[tried.argmax()]
-        raise DataError(f"option {name!r}: its trials add up to {tried.max():g}, too large for an exact count")
+        raise DataError(f"option {name!r}: its trials add up to {tried.max():g}, too many to count exactly")
     return list(number), Counts(won.astype(np.int64), tried.astype(np.int64))
 
 

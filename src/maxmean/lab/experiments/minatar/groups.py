@@ -46,11 +46,11 @@ class Group:
         for mark, given in own.items():
             if len(given) > 1:
                 raise DataError(f"a group has its {mark.removesuffix('=')} once, as in {FORM}, not as in {text!r}")
-        seeds, steps = [_seeds(word) for word in own[SEEDS]], [_steps(word) for word in own[STEPS]]
+        seeds, steps = next(map(_seeds, own[SEEDS]), None), next(map(_steps, own[STEPS]), None)
         try:
             if not agents:
                 raise ValueError
-            return cls(game, number(rate), agents, *seeds or [None], *steps)
+            return cls(game, number(rate), agents, seeds, steps)
         except ValueError:
             raise DataError(f"a group is written as {FORM}, not {text!r}") from None
 

@@ -13,7 +13,12 @@ from .deep.registry import FUNCTIONS
 from .lazy import lazily
 
 if TYPE_CHECKING:
+    from . import deep as deep
+    from . import envs as envs
+    from . import lab as lab
     from . import mev as mev
+    from . import tabular as tabular
+    from .deep.host import HostAgent
     from .mev.compare import Comparison as Comparison
     from .mev.compare import compare as compare
     from .mev.errors import ArgumentError as ArgumentError
@@ -34,4 +39,9 @@ _HOME = {
 
 __all__ = sorted(["mev", *_HOME])
 
-__getattr__, __dir__ = lazily(__name__, _HOME, modules=("deep", "envs", "lab", "mev", "tabular"))
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> type[HostAgent]: ...  # the agents of the registry; all else is named above
+
+else:
+    __getattr__, __dir__ = lazily(__name__, _HOME, modules=("deep", "envs", "lab", "mev", "tabular"))

@@ -232,7 +232,7 @@ def test_transitions_are_those_of_the_environment(looped: tuple[Program, Transit
 
 def test_only_terminated_transitions_have_no_future(looped: tuple[Program, Transition]) -> None:
     program, transitions = looped
-    batch = jax.jit(program.batch)(transitions)
+    batch = jax.jit(program.learning.batch)(transitions)
     assert np.array_equal(batch.discounts, np.where(transitions.terminated, np.float32(0), np.float32(0.9)))
     assert np.array_equal(np.argmax(batch.next_observations, axis=1), transitions.next_state.place)
     assert np.array_equal(np.argmax(batch.observations, axis=1), transitions.state.place)
@@ -241,7 +241,7 @@ def test_only_terminated_transitions_have_no_future(looped: tuple[Program, Trans
 def test_masks_and_random_actions_have_their_probabilities(looped: tuple[Program, Transition]) -> None:
     """400 x 3 masks with p = 1/2, of which pairs of heads are independent; 400 even actions. Five tests, each at level 0.001."""
     program, transitions = looped
-    masks = np.asarray(jax.jit(program.batch)(transitions).masks)
+    masks = np.asarray(jax.jit(program.learning.batch)(transitions).masks)
     assert masks.shape == (400, 3)
     assert stats.binomtest(int(masks.sum()), 1200, 0.5).pvalue > 1e-3
     for a, b in ((0, 1), (0, 2), (1, 2)):

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from deep_toys import QUICK, SMALL, Place, Table, differences, filled_with, holding, program_of, start, with_traits
+from deep_toys import QUICK, SMALL, Place, Table, Toy, differences, filled_with, holding, program_of, start, with_traits
 from maxmean.deep.agents import BDQN, DQN, AdaKEBDQN, AdaTEBDQN, Agent, MaxMinDQN
 from maxmean.deep.core.measuring import BiasSummary, summary
 from maxmean.deep.core.run import Purpose, Run, derive
@@ -39,7 +39,7 @@ B = [[1.0, 0.0], [3.0, 0.0], [1.0, 0.0], [0.0, 0.0]]
 C = [[1.0, 0.0], [0.0, 2.0], [3.0, 0.0], [0.0, 0.0]]
 
 
-def program(agent: Agent) -> Program:
+def program(agent: Agent) -> Toy:
     settings = replace(SMALL, discount=DISCOUNT, hidden=4, replay_capacity=12)
     return program_of(agent, environment=WALK, settings=settings, trunk=Perceptron(()))
 

@@ -18,9 +18,9 @@ from maxmean.deep.host import HostAgent
 
 def stored(agent: HostAgent) -> Any:
     """The transitions in the replay, oldest first."""
-    learner = agent.driver
-    rows = learner.run.replay[: learner.clock.stored]
-    return jax.vmap(learner.program.learning.layout.unpack)(rows)
+    driver = agent.driver
+    rows = driver.run.replay[: driver.clock.stored]
+    return jax.vmap(driver.program.learning.layout.unpack)(rows)
 
 
 def check_counter(transitions: Any) -> None:

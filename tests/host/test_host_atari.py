@@ -51,18 +51,18 @@ def test_an_atari_game_is_played_with_the_usual_wrappers() -> None:
 def test_the_network_sees_the_frames_and_the_newest_comes_last() -> None:
     """What is stored is [rows, columns, frames] in bytes, three frames of the next state are this one's; Q is of bytes / 255."""
     agent = DQN(PONG, **TINY).learn(40)
-    learner = agent.driver
-    network = learner.program.network
+    driver = agent.driver
+    network = driver.program.network
     assert network.trunk == Nature()
     assert agent.host.train_every == 4
-    stored = jax.vmap(learner.program.learning.layout.unpack)(learner.run.replay[:40])
+    stored = jax.vmap(driver.program.learning.layout.unpack)(driver.run.replay[:40])
     assert (stored.state.shape, stored.state.dtype) == ((40, 84, 84, 4), np.uint8)
     np.testing.assert_array_equal(stored.state[..., 1:], stored.next_state[..., :-1])
     assert int(stored.state.max()) > 100
     seen = np.moveaxis(np.asarray(stored.state[-1]), -1, 0)  # as the environment shows it
-    q = network.values(learner.run.learner.weights, stored.state[-1:].astype(np.float32) / 255)
+    q = network.values(driver.run.learner.weights, stored.state[-1:].astype(np.float32) / 255)
     assert agent.predict(seen)[0] == np.argmax(q)
-    np.testing.assert_allclose(learner.program.values(learner.run, stored.state[-1:]), q, rtol=1e-5)
+    np.testing.assert_allclose(driver.program.values(driver.run, stored.state[-1:]), q, rtol=1e-5)
 
 
 def test_an_atari_agent_is_saved_loaded_and_measured(tmp_path: Path) -> None:

@@ -209,7 +209,7 @@ def refuse(*_: object, **__: object) -> None:
 WRITES: dict[str, tuple[str, Callable[..., Any], str]] = {
     "plan": ("maxmean.deep.directory.write_whole", fail(errno.ENOSPC), r"cannot use .*run: No space left"),
     "run's plan": (
-        "maxmean.deep.host.sinks.write_whole",
+        "maxmean.deep.host.sinks.write_plan",
         fail(errno.ENOSPC),
         r"cannot write .*dqn-seed0/plan\.json: No space",
     ),

@@ -44,15 +44,15 @@ def test_a_step_is_one_of_deeps_updates(kind: type[HostAgent], own: dict[str, An
 
 def test_actions_are_chosen_with_the_weights_before_the_update() -> None:
     """Each action is the one that the episode's head preferred on what was seen, before the step's update."""
-    learner = trained(KEBDQN, 40, k=5, test_interval=1_000, learning_rate=0.1).driver
-    network, chosen = learner.program.network, []
+    driver = trained(KEBDQN, 40, k=5, test_interval=1_000, learning_rate=0.1).driver
+    network, chosen = driver.program.network, []
     for _ in range(40):
-        weights = jax.tree.map(np.array, learner.run.learner.weights)
-        learner.step()
-        head = below(derive(learner.run.key, Purpose.HEAD, learner.lanes.episode[0])[0], 5)
-        q = network.member_values(weights, jnp.asarray(learner.lanes.seen), head)
-        assert int(learner.pending[0]) == int(jnp.argmax(q))
-        chosen.append(int(learner.pending[0]))
+        weights = jax.tree.map(np.array, driver.run.learner.weights)
+        driver.step()
+        head = below(derive(driver.run.key, Purpose.HEAD, driver.lanes.episode[0])[0], 5)
+        q = network.member_values(weights, jnp.asarray(driver.lanes.seen), head)
+        assert int(driver.pending[0]) == int(jnp.argmax(q))
+        chosen.append(int(driver.pending[0]))
     assert set(chosen) == {0, 1}
 
 
@@ -89,12 +89,12 @@ def test_the_target_is_a_copy_every_period() -> None:
 def test_the_replay_is_written_in_place() -> None:
     """A hundred thousand transitions are not copied for one more: the call's temporary memory is a small part of them."""
     agent = DQN(Counter(), eval_env=Counter(), **small(replay_capacity=100_000))
-    learner = agent.driver
-    learner.begin()
-    rows = np.zeros((1, learner.program.layout.words), np.uint32)
-    memory = learner.program.learn.lower(learner.run, rows).compile().memory_analysis()  # type: ignore[attr-defined]
-    assert memory.temp_size_in_bytes < learner.run.replay.nbytes / 10
-    assert memory.alias_size_in_bytes >= learner.run.replay.nbytes
+    driver = agent.driver
+    driver.begin()
+    rows = np.zeros((1, driver.program.layout.words), np.uint32)
+    memory = driver.program.learn.lower(driver.run, rows).compile().memory_analysis()  # type: ignore[attr-defined]
+    assert memory.temp_size_in_bytes < driver.run.replay.nbytes / 10
+    assert memory.alias_size_in_bytes >= driver.run.replay.nbytes
 
 
 def test_the_bias_of_a_constant_is_known() -> None:

@@ -152,9 +152,9 @@ def test_settings_that_are_given_anew_hold_from_there_on(tmp_path: Path) -> None
     given = {"k": 2, **small()}
     path = TEBDQN(Walk(), eval_env=Walk(), alpha=0.1, **given).learn(40).save(tmp_path / "agent")
     changed = TEBDQN.load(path, Walk(), eval_env=Walk(), learning_rate=0.5, alpha=0.4, seed=3)
-    traits = changed.driver.run.traits
-    assert traits.learning_rate == 0.5
-    assert traits.parameter == np.float32(0.4)
+    run = changed.driver.run
+    assert run.traits.learning_rate == 0.5
+    assert run.traits.parameter == np.float32(0.4)
     assert np.asarray(run.key).tolist() == [0, 3]
     assert TEBDQN.load(path, Walk(), eval_env=Walk()).driver.run.traits.parameter == np.float32(0.1)
 

@@ -20,6 +20,7 @@ from ..untrusted import ContentError, read_json
 from ..whole import PREFIX, half_written, refuse_links, write_whole
 
 LOCK = f"{PREFIX}lock"
+PLAN = "plan.json"
 FOLDERS = ("checkpoints", "policies", "runs")
 """What a training writes to in its directory, on the device or on the host."""
 
@@ -50,13 +51,18 @@ def held(folder: Path, text: dict[str, Any]) -> Iterator[Path]:
             for name in FOLDERS:  # now, not after hours of training
                 refuse_links(folder / name, folder)
             if not _look(folder, text):
-                write_whole(folder / "plan.json", json.dumps(text, indent=1).encode(), within=folder)
+                write_plan(folder, text)
         yield folder
+
+
+def write_plan(folder: Path, text: dict[str, Any]) -> None:
+    """Write down what is trained in a directory."""
+    write_whole(folder / PLAN, json.dumps(text, indent=1).encode(), within=folder)
 
 
 def _look(folder: Path, text: dict[str, Any]) -> bool:
     """Whether a directory holds the training that ``text`` describes; an error if it holds something else."""
-    path = folder / "plan.json"
+    path = folder / PLAN
     if not os.path.lexists(path):
         if folder.exists() and not all(half_written(each) for each in folder.iterdir()):
             raise CheckpointError(f"{folder} is not empty and holds no training; choose another directory")

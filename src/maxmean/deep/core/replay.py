@@ -48,10 +48,7 @@ class RowLayout:
     @classmethod
     def of_transitions(cls, state: Any) -> RowLayout:
         """The layout of transitions between states that have the shapes and types of ``state``."""
-        action, reward, terminated, mask = (
-            jax.ShapeDtypeStruct((), kind)  # type: ignore[no-untyped-call]
-            for kind in (jnp.uint8, jnp.float32, jnp.bool_, jnp.uint32)
-        )
+        action, reward, terminated, mask = map(form, (jnp.uint8, jnp.float32, jnp.bool_, jnp.uint32))
         return cls.of(Transition(state, action, reward, terminated, state, mask))
 
     @property
@@ -78,6 +75,11 @@ class RowLayout:
             leaves.append(_from_bytes(row[begin : begin + _bytes(leaf)], leaf))
             begin += _bytes(leaf)
         return self.structure.unflatten(leaves)
+
+
+def form(dtype: Any, shape: tuple[int, ...] = ()) -> Any:
+    """What stands for an array of this type and shape in a layout's example."""
+    return jax.ShapeDtypeStruct(shape, jnp.dtype(dtype))  # type: ignore[no-untyped-call]
 
 
 def empty(capacity: int, layout: RowLayout) -> Array:

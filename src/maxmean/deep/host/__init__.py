@@ -27,4 +27,9 @@ _HOME |= dict.fromkeys(FUNCTIONS, "classes")
 
 __all__ = sorted(["HostError", *_HOME])
 
-__getattr__, __dir__ = lazily(__name__, _HOME, before=need_gymnasium)
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> type[HostAgent]: ...  # the agents of the registry; all else is named above
+
+else:
+    __getattr__, __dir__ = lazily(__name__, _HOME, before=need_gymnasium)

@@ -104,22 +104,15 @@ class HostProgram:
 
     @cached_property
     def learning(self) -> Learning:
-        return Learning(Update(self.family, self.network, self.settings), RowLayout.of_transitions(self._seen))
-
-    @property
-    def _seen(self) -> Any:
-        """Shape and type of an observation."""
-        return jax.ShapeDtypeStruct(self.network.shape, jnp.dtype(self.dtype))  # type: ignore[no-untyped-call]
+        seen = replay.form(self.dtype, self.network.shape)
+        return Learning(Update(self.family, self.network, self.settings), RowLayout.of_transitions(seen))
 
     @cached_property
     def layout(self) -> RowLayout:
         """How a message is written."""
-        counts, call, stored, episode = (
-            jax.ShapeDtypeStruct((), kind)  # type: ignore[no-untyped-call]
-            for kind in (jnp.bool_, jnp.uint32, jnp.int32, jnp.uint32)
-        )
         transition = self.learning.layout.structure.unflatten(self.learning.layout.leaves)
-        return RowLayout.of(Message(transition, self._seen, counts, call, stored, episode))
+        counts, call, stored, episode = map(replay.form, (jnp.bool_, jnp.uint32, jnp.int32, jnp.uint32))
+        return RowLayout.of(Message(transition, transition.state, counts, call, stored, episode))
 
     @cached_property
     def message(self) -> np.dtype:
@@ -174,11 +167,11 @@ class HostProgram:
             run, call, step = self._store(run, rows)
             size, times = self.settings.batch_size, self.gradient_steps
             words = Stream.words(run, call, Stream.LEARN, times * (1 + size)).reshape(times, -1)
-            networks, rows = words[:, 0], words[:, 1:]
+            networks, places = words[:, 0], words[:, 1:]
             filled = jnp.minimum(step, self.settings.replay_capacity)
 
             def improve(i: Array | int, run: Run) -> Run:
-                return self.learning.improve(run, step, filled, rows=rows[i], network=networks[i])
+                return self.learning.improve(run, step, filled, rows=places[i], network=networks[i])
 
             return improve(0, run) if times == 1 else jax.lax.fori_loop(0, times, improve, run)
 

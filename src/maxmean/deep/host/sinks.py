@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import threading
@@ -13,8 +12,8 @@ from typing import Any
 
 from ...errors import missing
 from ...untrusted import ContentError
-from ...whole import refuse_links, write_whole
-from ..directory import alone, check_name, system_error, unwritten, writing
+from ...whole import refuse_links
+from ..directory import PLAN, alone, check_name, system_error, unwritten, write_plan, writing
 from ..records import Records, read_table
 from .errors import HostError, sentence
 
@@ -143,8 +142,8 @@ def _folder(folder: Path, about: dict[str, Any], records: Records) -> Iterator[P
         raise HostError(f"cannot use {folder}: {error.strerror}") from None
     with alone(folder):
         _refuse_another(folder, records)
-        with writing(folder / "plan.json"):
-            write_whole(folder / "plan.json", json.dumps(about, indent=1).encode(), within=folder)
+        with writing(folder / PLAN):
+            write_plan(folder, about)
         yield folder
 
 

@@ -15,7 +15,8 @@ import pandas as pd
 
 from maxmean.lab.aggregate import band
 from maxmean.lab.experiments import EXPERIMENTS
-from maxmean.lab.experiments.minatar.claims import MIDDLE_RATE, other_seeds
+from maxmean.lab.experiments.minatar.ends import other_seeds
+from maxmean.lab.experiments.minatar.variants import MIDDLE_RATE
 from maxmean.lab.figures import canvas, caption, inline_svg, line
 from maxmean.lab.run import SHIPPED, load_best
 from maxmean.lab.store import Store

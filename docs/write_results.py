@@ -12,7 +12,9 @@ import numpy as np
 from maxmean.lab.claims import Measured, markdown
 from maxmean.lab.experiment import Results
 from maxmean.lab.experiments import EXPERIMENTS
-from maxmean.lab.experiments.minatar.claims import ADAPTIVE, ALPHAS, UNBIASED, VARIANTS, Ends, mean_over_games, power
+from maxmean.lab.experiments.minatar.claims import UNBIASED
+from maxmean.lab.experiments.minatar.ends import Ends, mean_over_games
+from maxmean.lab.experiments.minatar.variants import ADAPTIVE, ALPHAS, VARIANTS, power
 from maxmean.lab.run import SHIPPED, load_best, verdicts
 from maxmean.lab.store import Store
 

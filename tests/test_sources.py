@@ -53,7 +53,7 @@ REASONS = {
     "deep/host/states._get": "names of a table in the source",
     "deep/host/states._set": "names that are in a table in the source, with values that its checks accept",
     "lab/experiment.missing": "a package that an experiment of ours names",
-    "mev/layouts.recognise": "fields of a dataclass",
+    "mev/data/recognise.recognise": "fields of a dataclass",
     "mev/pytrees.register": "fields of a dataclass",
     "tabular/kernels.compile_kernel": "fields of a dataclass",
     "tabular/mdp._check_outcomes": "names in the source",

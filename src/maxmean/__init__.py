@@ -21,16 +21,18 @@ if TYPE_CHECKING:
     from .deep.host import HostAgent
     from .mev.compare import Comparison as Comparison
     from .mev.compare import compare as compare
-    from .mev.data import DataError as DataError
+    from .mev.errors import ArgumentError as ArgumentError
+    from .mev.errors import DataError as DataError
     from .mev.estimate import Estimate as Estimate
     from .mev.estimate import estimate as estimate
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOME = {
     "Comparison": "mev.compare",
     "compare": "mev.compare",
-    "DataError": "mev.data",
+    "ArgumentError": "mev.errors",
+    "DataError": "mev.errors",
     "Estimate": "mev.estimate",
     "estimate": "mev.estimate",
 } | dict.fromkeys(FUNCTIONS, "deep.host")

@@ -21,9 +21,9 @@ from maxmean.deep.agents import (
     Adaptation,
     AdaTEBDQN,
     Agent,
-    AgentError,
     MaxMinDQN,
 )
+from maxmean.deep.checks import AgentError
 from maxmean.deep.core.family import Family, families
 from maxmean.deep.exploration import EpsilonGreedy, HeadPerEpisode
 from maxmean.deep.settings import Settings

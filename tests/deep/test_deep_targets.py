@@ -51,11 +51,10 @@ def test_double_values_the_online_choice_by_the_target() -> None:
         (0.0, [3.0, 4.0]),  # the target's own choice: the maximum
         (0.5, [1.0, 4.0]),  # halves: [3, 2, 3] draws and the first wins, [2, 0.5, 1.75]
         (1.0, [1.0, 2.0]),  # the online choice: Double DQN
-        (3.0, [1.0, 1.0]),  # 3 online - 2 target; the second member's is [-8, 3, 0.5]
+        (3.0, [1.0, 0.0]),  # 3 online - 2 target: [13, -3, 8] and [-8, 3, 0.5]; the target's values of those actions
     ],
 )
 def test_self_correcting_looks_beyond_the_online_values(beta: float, expected: list[float]) -> None:
-    expected = expected if beta != 3.0 else [1.0, 0.0]  # action 1 is worth 0 to the second member's target
     assert values(targets.self_correcting, beta).tolist() == expected
 
 

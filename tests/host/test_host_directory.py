@@ -22,7 +22,7 @@ from maxmean.deep import directory
 from maxmean.deep.directory import LOCK, CheckpointError, alone
 from maxmean.deep.host import HostError, making, plain
 from maxmean.deep.host import sinks as sinks_module
-from maxmean.deep.host.commands import train as command
+from maxmean.deep.host.training import train as command
 from maxmean.deep.networks import Nature
 from maxmean.whole import appearing
 from strangers import forge_agent, linked, untouched
@@ -219,7 +219,7 @@ WRITES: dict[str, tuple[str, Callable[..., Any], str]] = {
         r"cannot write .*seed0/records\.parquet: No space",
     ),
     "all records": (
-        "maxmean.deep.host.commands.write_whole",
+        "maxmean.deep.host.training.write_whole",
         fail(errno.ENOSPC),
         r"cannot write .*run/records\.parquet: No space",
     ),

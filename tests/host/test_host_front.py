@@ -318,7 +318,7 @@ def test_a_warning_on_the_command_line_is_a_sentence(tmp_path: Path) -> None:
 
 
 def test_an_agent_is_trained_once(tmp_path: Path) -> None:
-    from maxmean.deep.host.commands import train
+    from maxmean.deep.host.training import train
 
     with pytest.raises(HostError, match=r"^dqn is named twice$"):
         train("CartPole-v1", [("dqn", {})] * 2, 10, 1, None, {}, tmp_path, 10, False, False, True)

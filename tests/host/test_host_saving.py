@@ -214,7 +214,7 @@ run(Path(sys.argv[3]))
 """
 
 
-def run(path: Path) -> HostAgent:
+def run(path: Path) -> Any:
     """A training that saves itself at each record, and goes on from what it finds."""
     agent = DQN.load(path, Walk(), eval_env=Walk()) if path.exists() else DQN(Walk(), eval_env=Walk(), **small())
     return agent.learn(1_000 - agent.num_timesteps, callback=lambda row: agent.save(path) and None)
@@ -286,7 +286,7 @@ def test_ctrl_c_during_the_last_test_is_heard() -> None:
 def test_a_second_ctrl_c_keeps_no_half_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It stops anywhere, so that the command goes on from its last checkpoint; a first one is heard between two steps."""
     from maxmean.deep.host import making
-    from maxmean.deep.host.commands import train
+    from maxmean.deep.host.training import train
 
     kept = tmp_path / "runs" / "dqn-seed0" / "training.safetensors"
     for times, there in [(2, False), (1, True)]:

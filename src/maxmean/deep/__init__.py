@@ -13,8 +13,9 @@ from ..lazy import lazily
 from .registry import FUNCTIONS
 
 if TYPE_CHECKING:
-    from .agents import *  # noqa: F403  (the functions of the registry)
+    from .agents import *  # noqa: F403  the functions of the registry
     from .checkpoint import CheckpointError as CheckpointError
+    from .checks import AgentError as AgentError
     from .device.training import Training as Training
     from .device.training import train as train
     from .exploration import EpsilonGreedy as EpsilonGreedy
@@ -28,7 +29,7 @@ _HOME = {
     "AGENTS": "agents",
     "Adaptation": "agents",
     "Agent": "agents",
-    "AgentError": "agents",
+    "AgentError": "checks",
     "CheckpointError": "checkpoint",
     "EpsilonGreedy": "exploration",
     "HeadPerEpisode": "exploration",

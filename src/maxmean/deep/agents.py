@@ -10,20 +10,16 @@ import inspect
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
-from .. import errors, mev
-from ..errors import MaxmeanError, unknown
+from .. import mev
+from ..errors import unknown
 from ..mev.kernels import as_kernel
 from ..mev.methods import parse_kernel
 from . import targets
+from .checks import LARGEST, AgentError, real_number, truth, whole_number
 from .exploration import EpsilonGreedy, Exploration, HeadPerEpisode
 from .registry import REGISTRY
-
-
-class AgentError(MaxmeanError):
-    """An agent or a setting that makes no sense; the message is one sentence that names the value and says what would."""
 
 
 @dataclass(frozen=True)
@@ -218,26 +214,6 @@ def _heads(k: int, least: int) -> int:
     if k < least:
         raise AgentError(f"this agent needs at least {least} head{'s' * (least > 1)}, not {k}")
     return k
-
-
-LARGEST = 2**31 - 1
-"""What is counted on the device is counted in 32 bits."""
-
-
-def whole_number(name: str, value: Any, *, least: int = 1, most: int = LARGEST) -> int:
-    """A whole number from ``least`` to ``most``, also from a float such as 1e6; one sentence for anything else."""
-    return errors.whole_number(name, value, least, most, floats=True, error=AgentError)
-
-
-def real_number(name: str, value: Any) -> float:
-    """A finite number that a float32 can hold; one sentence for anything else."""
-    found = errors.real_number(name, value, error=AgentError)
-    if not abs(found) < 3.4e38:  # nor if it is nan
-        raise AgentError(f"{name} must be a finite number, not {errors.brief(value)}")
-    return found
-
-
-truth = partial(errors.truth, error=AgentError)
 
 
 def _check_epsilon(exploration: EpsilonGreedy) -> None:

@@ -21,7 +21,7 @@ import numpy as np
 from ..untrusted import ContentError, contents, mapping, number, one_of, parse, several, take, text, truth, whole
 from ..whole import make_folder, write_whole
 from . import networks
-from .agents import AgentError
+from .checks import AgentError
 from .core.acting import greedy_action
 from .networks import Convolution, Ensemble, Nature, Perceptron, Trunk, Weights
 

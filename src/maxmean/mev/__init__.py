@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..lazy import lazily
 from .data import Counts, Samples, Summaries
 from .ensemble import ensemble_target
+from .errors import ArgumentError, DataError, KernelError
 from .estimators import (
     average_estimate,
     cross_validation_estimate,
@@ -17,6 +18,7 @@ from .estimators import (
     weighted_estimate,
     weighted_mean,
 )
+from .kernel_checks import check_kernel
 from .kernels import (
     KERNELS,
     Beta,
@@ -25,24 +27,24 @@ from .kernels import (
     Gaussian,
     Indicator,
     Kernel,
-    KernelError,
     Softmax,
     StudentT,
     Triangle,
-    check_kernel,
 )
 from .methods import METHODS, Settings, evaluate
 from .probabilities import best_probabilities
 from .statistic import t_statistic
 
-_SUBMODULES = ("data", "inference", "methods", "processes", "theory", "tuning", "winner")
+_SUBMODULES = ("data", "inference", "methods", "processes", "theory", "tuning")
 
 __all__ = [
     "KERNELS",
     "METHODS",
+    "ArgumentError",
     "Beta",
     "Counts",
     "Custom",
+    "DataError",
     "Epanechnikov",
     "Gaussian",
     "Indicator",

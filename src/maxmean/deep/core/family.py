@@ -9,7 +9,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from ..agents import Adaptation, Agent, AgentError
+from ..agents import Adaptation, Agent
+from ..checks import AgentError
 from ..exploration import Exploration, HeadPerEpisode
 from ..networks import Ensemble, Trunk
 from ..targets import NextValues, Rule

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import jax
 
-from ..agents import AgentError
+from ..checks import AgentError
 from ..networks import Ensemble
 from ..settings import LearningSettings
 from .replay import RowLayout

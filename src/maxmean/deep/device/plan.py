@@ -10,7 +10,8 @@ from numbers import Real
 from typing import Any
 
 from ...envs import Environment
-from ..agents import Agent, AgentError, parse_agent, whole_number
+from ..agents import Agent, parse_agent
+from ..checks import AgentError, whole_number
 from ..core.family import families
 from ..runs import MOST_RUNS, RunId, Variant
 from ..settings import Settings

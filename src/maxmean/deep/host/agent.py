@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 from gymnasium.vector import VectorEnv
 
-from ..agents import Agent, AgentError, whole_number
+from ..agents import Agent
+from ..checks import AgentError, whole_number
 from ..core.measuring import Measurement
 from ..core.memory import fitting
 from ..progress import interruptible, make_reporter, standard_error

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...mev.show import shortened
 from ...whole import appearing
-from ..agents import AgentError
+from ..checks import AgentError
 from ..directory import difference, writing
 from . import saving
 from .errors import HostError

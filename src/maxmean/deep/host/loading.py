@@ -15,9 +15,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...envs import EnvError
-from ...mev.kernels import KernelError
+from ...mev.errors import KernelError
 from ...untrusted import ContentError, mapping, number, one_of, parse, several, take, whole
-from ..agents import AGENTS, Adaptation, AgentError
+from ..agents import AGENTS, Adaptation
+from ..checks import AgentError
 from ..core.run import Run
 from ..policy import all_finite, named_leaves
 from ..records import Records

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...mev.kernels import KERNELS, Kernel
 from ...untrusted import ContentError, mapping, number, several, take, text, truth, whole
-from ..agents import AgentError
+from ..checks import AgentError
 from ..exploration import EpsilonGreedy
 from ..networks import Trunk
 from ..policy import describe_trunk, described_trunk

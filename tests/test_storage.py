@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from maxmean.whole import PREFIX, make_folder, sweep, write_whole
+from maxmean.storage import PREFIX, make_folder, sweep, write_whole
 
 
 def test_a_written_file_is_all_there_is(tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ def test_every_room_has_its_floor() -> None:
 
 
 def test_no_two_classes_share_a_name() -> None:
-    """Inside the package a name means one thing; experiments' ``Settings`` and games' ``Outcomes`` are told by where they stand."""
+    """A name means one thing; experiments' ``Settings`` and games' ``Outcomes`` are told by where they stand."""
     seen: dict[str, list[str]] = {}
     for path in sorted(ROOT.rglob("*.py")):
         for node in ast.parse(path.read_text()).body:

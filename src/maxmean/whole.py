@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import io
 import os
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -44,12 +45,12 @@ def appearing(path: Path, *, within: Path | None = None) -> Iterator[Path]:
     try:
         yield beside
         beside.chmod(mode)  # a library may have put a file of its own there, which nobody else may read
-        _flush(beside)
+        flush(beside)
         os.replace(beside, path)
     except BaseException:
         beside.unlink(missing_ok=True)
         raise
-    _flush(path.parent)
+    flush(path.parent)
 
 
 def make_folder(folder: Path, *, within: Path) -> None:
@@ -67,7 +68,25 @@ def refuse_links(folder: Path, within: Path) -> None:
             raise OSError(errno.ELOOP, f"the folder {way.name} is a link, which could lead anywhere", str(way))
 
 
-def _flush(path: Path) -> None:
+def checksum(parts: Iterable[bytes | memoryview]) -> str:
+    """SHA-256 of some bytes, one part after the other, in hexadecimal digits.
+
+    >>> checksum([b"a", b"b"]) == checksum([b"ab"])
+    True
+    """
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part)
+    return digest.hexdigest()
+
+
+def file_checksum(path: Path) -> str:
+    """As :func:`checksum`, of what is in a file."""
+    with path.open("rb") as file:
+        return checksum(iter(lambda: file.read(1 << 20), b""))
+
+
+def flush(path: Path) -> None:
     """Have the disk hold what was written to a file or a folder."""
     handle = os.open(path, os.O_RDONLY)
     try:

@@ -6,7 +6,6 @@ Opening one cannot run code: a file names a trunk from a fixed table, and number
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import math
 import warnings
@@ -19,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..untrusted import ContentError, contents, mapping, number, one_of, parse, several, take, text, truth, whole
-from ..whole import make_folder, write_whole
+from ..whole import checksum, make_folder, write_whole
 from . import networks
 from .agents import AgentError
 from .exploration import vote
@@ -238,6 +237,4 @@ _values = jax.jit(networks.Ensemble.values, static_argnums=0)
 
 def _checksum(weights: bytes, said: dict[str, Any]) -> str:
     """Of the weights' file, and of what is said of it in the order of names."""
-    digest = hashlib.sha256(weights)
-    digest.update(json.dumps(said, sort_keys=True, separators=(",", ":")).encode())
-    return digest.hexdigest()
+    return checksum([weights, json.dumps(said, sort_keys=True, separators=(",", ":")).encode()])

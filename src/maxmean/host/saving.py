@@ -6,10 +6,10 @@ The file appears whole or not at all. :mod:`maxmean.host.loading` opens it, whic
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import warnings
 from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from ..deep.directory import system_error, unwritten
 from ..deep.policy import named_leaves, with_suffix
 from ..untrusted import few_enough
 from ..whole import appearing, make_folder
+from ..whole import checksum as sha256
 from . import plain, states
 from .errors import HostError
 from .worlds import Worlds
@@ -133,8 +134,5 @@ def _text(about: dict[str, Any]) -> str:
 
 def checksum(text: str, arrays: Iterable[tuple[str, np.ndarray]]) -> str:
     """Of the text and of named arrays, in the order of their names."""
-    digest = hashlib.sha256(text.encode())
-    for name, array in arrays:
-        digest.update(name.encode())
-        digest.update(array.reshape(-1).view(np.uint8).data)
-    return digest.hexdigest()
+    named = ((name.encode(), array.reshape(-1).view(np.uint8).data) for name, array in arrays)
+    return sha256(chain([text.encode()], chain.from_iterable(named)))

@@ -6,12 +6,12 @@ kilobytes on a disk may say that they are gigabytes.
 
 from __future__ import annotations
 
-import hashlib
 import math
 import os
 import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ import numpy as np
 
 from ..deep.memory import available, size
 from ..untrusted import MOST_VALUES, ContentError, mapping, one_of, several, take, text, value_of, whole
+from ..whole import checksum as sha256
 
 LONGEST_HEADER = 100_000_000
 """Bytes; safetensors opens no file with more."""
@@ -115,9 +116,8 @@ def _array(file: OpenFile, data: int, said: Mapping[str, Any]) -> Stored:
 
 def checksum(said: str, arrays: Mapping[str, Stored]) -> str:
     """As :func:`maxmean.host.saving.checksum`, without an array in memory."""
-    digest = hashlib.sha256(said.encode())
-    for name in sorted(arrays):
-        digest.update(name.encode())
-        for part in arrays[name].file.parts(arrays[name].begin, arrays[name].length):
-            digest.update(part)
-    return digest.hexdigest()
+    named = (
+        chain([name.encode()], arrays[name].file.parts(arrays[name].begin, arrays[name].length))
+        for name in sorted(arrays)
+    )
+    return sha256(chain([said.encode()], chain.from_iterable(named)))

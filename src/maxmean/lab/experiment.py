@@ -5,7 +5,6 @@ A new experiment is one file in ``lab/experiments/`` with one subclass of :class
 
 from __future__ import annotations
 
-import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 import numpy as np
 
 from ..errors import missing
+from ..whole import checksum
 from .claims import Claim, Judge
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ class Shard:
     @property
     def _digest(self) -> bytes:
         content = json.dumps(asdict(self), sort_keys=True, separators=(",", ":"), allow_nan=False)
-        return hashlib.sha256(content.encode()).digest()
+        return bytes.fromhex(checksum([content.encode()]))
 
     def rng(self) -> np.random.Generator:
         """The shard's own generator: it depends on nothing but the content."""

@@ -9,7 +9,6 @@ a shard that keeps checkpoints on its way is trained by one of them at a time.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import platform
@@ -22,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
-from ..whole import half_written, refuse_links, sweep
+from ..whole import checksum, half_written, refuse_links, sweep
 from .experiment import Shard
 from .files import LARGEST_JSON, DamagedError, StoreError, read_bytes, read_object, said, unwritable, write_file
 from .tables import Layout, TableError, read_table
@@ -121,7 +120,7 @@ class Store:
         self._let_go(shard)
         manifest = {
             **asdict(shard),
-            "sha256": hashlib.sha256(table).hexdigest(),
+            "sha256": checksum([table]),
             "seconds": round(seconds, 3),
             "versions": software(packages),
         }
@@ -233,7 +232,7 @@ class Store:
         if not os.path.lexists(path):
             raise DamagedError(f"{str(path)!r} is missing beside its manifest")
         table = read_bytes(path)
-        if hashlib.sha256(table).hexdigest() != manifest.get("sha256"):
+        if checksum([table]) != manifest.get("sha256"):
             raise DamagedError(f"{str(path)!r} is damaged: its checksum is not the one in its manifest")
         return table, manifest
 

@@ -7,14 +7,16 @@ import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
 from maxmean.lab.claims import Finding, Measured
 from maxmean.lab.experiment import Experiment, Results
+
+if TYPE_CHECKING:  # every worker process imports this module
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)

@@ -53,6 +53,10 @@ def test_reproduce_says_where_it_is_and_ends_with_the_report(
     last = run.stdout.splitlines()[-1]
     assert last == f"Report: {out / 'report' / 'report.html'}"
     assert (out / "report" / "report.html").is_file()
+    for kind, start in {"pdf": b"%PDF-", "png": b"\x89PNG"}.items():
+        pictures = list((out / "report" / "figures").glob(f"*.{kind}"))
+        assert pictures
+        assert all(path.read_bytes().startswith(start) for path in pictures)
 
 
 def test_the_same_command_again_computes_nothing(quick: tuple[Path, subprocess.CompletedProcess[str]]) -> None:

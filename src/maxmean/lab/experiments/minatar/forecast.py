@@ -88,15 +88,16 @@ def forecast(settings: Settings, say: Callable[[str], None]) -> str:
 def calibrate(agents: Sequence[str], seeds: int, settings: Settings, *, batched: bool) -> Cost:
     """Train one shard of these agents a little, and measure it once; on a CPU a single run of it, since each has its own core."""
     from .... import envs
-    from ....deep.block import make_blocks
-    from ....deep.memory import need, size
-    from ....deep.plan import Plan
+    from ....deep.core.memory import size
+    from ....deep.device.block import make_blocks
+    from ....deep.device.memory import need
+    from ....deep.device.plan import TrainingPlan
     from ...engines import cores
     from .study import make_agent, training_settings
 
     trying = replace(training_settings(settings), warmup=200)
     world = envs.make(f"minatar/{settings.games[0]}")
-    plan = Plan.of(world, [make_agent(name) for name in agents], seeds, settings.learning_rates[0], trying)
+    plan = TrainingPlan.of(world, [make_agent(name) for name in agents], seeds, settings.learning_rates[0], trying)
     blocks = make_blocks(plan, batched=batched)
     runs = sum(len(block.runs) for block in blocks)
     seconds = measuring = 0.0

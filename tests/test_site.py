@@ -111,6 +111,13 @@ def test_all_formulas_of_the_pages_can_be_shown(build: ModuleType) -> None:
     assert shown > 50
 
 
+@pytest.mark.parametrize("path", sorted((ROOT / "docs").glob("*.md")), ids=lambda path: path.stem)
+def test_a_guide_can_be_read_at_one_sitting(path: Path) -> None:
+    """At most a thousand words beside its code, tables and folded parts; what is longer is two guides, or a note."""
+    text = re.sub(r"^```.*?^```|^<details.*?^</details>|^\|.*?$", "", path.read_text(), flags=re.M | re.S)
+    assert len(text.split()) <= 1_000
+
+
 def test_docstrings_become_markdown(build: ModuleType) -> None:
     text = build.markdown_of(inspect.cleandoc(mev.t_estimate.__doc__ or ""))
     assert ">>>" in text.split("```pycon")[1]

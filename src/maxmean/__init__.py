@@ -56,7 +56,7 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f".{name}", __name__)
     if name in _HOME:
         return getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
-    from .names import no_attribute
+    from .errors import no_attribute
 
     raise AttributeError(no_attribute(__name__, name, __all__), name=name)
 

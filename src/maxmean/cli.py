@@ -18,6 +18,7 @@ import typer
 
 from . import __version__
 from .deep import commands as deep_commands
+from .errors import MaxmeanError
 from .lab import commands as lab_commands
 
 if TYPE_CHECKING:
@@ -45,8 +46,6 @@ def main() -> NoReturn:
 def run() -> int:
     """Run the command line; a user's mistake ends in one sentence on standard error and exit status 2."""
     try:
-        from .lab.store import StoreError
-
         warnings.showwarning = _remark
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):  # a terminal without Unicode shows escapes instead
@@ -57,9 +56,7 @@ def run() -> int:
         return status
     except KeyboardInterrupt:
         return INTERRUPTED
-    except (ValueError, StoreError) as error:
-        if not type(error).__module__.startswith(f"{__package__}."):
-            raise  # not one of our sentences (DataError, KernelError, MDPError, EnvError), but a mistake of ours
+    except MaxmeanError as error:
         _complain(str(error))
         return 2
     except MemoryError:

@@ -13,19 +13,20 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
+from .errors import LARGEST, MaxmeanError, brief
+
 T = TypeVar("T")
 Check = Callable[[Any], T]
 
 MOST_VALUES = 4_000_000
 """Values in one JSON text. Python takes about a hundred bytes for each, however short it is written."""
-LARGEST = 2**63 - 1
 
 
-class ContentError(ValueError):
+class ContentError(MaxmeanError):
     """Content that cannot be used; the message goes on where the file's name stood: "its entry 'step' is missing"."""
 
 
-class MisfitError(ValueError):
+class MisfitError(MaxmeanError):
     """What a value should have been: "a whole number from 1 to 32"."""
 
 
@@ -188,17 +189,3 @@ def optional(check: Check[T]) -> Check[T | None]:
             raise MisfitError(f"{wanted}, or nothing") from None
 
     return checked
-
-
-def brief(value: Any) -> str:
-    """A value in few characters, however long it is.
-
-    >>> brief(12), brief(10**5000), brief([1, 2]), brief("x" * 100)[-5:]
-    ('12', 'about 10^5000', 'a list of 2', 'xx...')
-    """
-    if isinstance(value, dict | list | tuple):
-        return f"a {type(value).__name__} of {len(value)}"
-    if isinstance(value, int) and abs(value) > LARGEST:
-        return f"about {'-' * (value < 0)}10^{round(value.bit_length() * math.log10(2))}"
-    shown = repr(value[:70]) if isinstance(value, str) else repr(value)
-    return shown if len(shown) <= 70 else f"{shown[:67]}..."

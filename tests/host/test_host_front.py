@@ -246,7 +246,8 @@ importlib.util.find_spec = lambda name, package=None: None if name in {missing} 
     [
         (
             "import maxmean; maxmean.KEBDQN",
-            "this needs gymnasium, jax, optax, safetensors: pip install 'maxmean[deep,gymnasium]'",
+            "a Gymnasium agent needs the packages gymnasium, jax, optax, safetensors, "
+            "which are not installed: pip install 'maxmean[deep,gymnasium]'",
         ),
         (
             "from maxmean import deep; deep.train",
@@ -258,11 +259,12 @@ importlib.util.find_spec = lambda name, package=None: None if name in {missing} 
         ),
         (
             "import sys; sys.argv[1:] = 'train --env CartPole-v1 --agent dqn --out x'.split(); import maxmean.cli as c; c.main()",
-            "maxmean: this needs gymnasium, jax, optax, safetensors: pip install 'maxmean[deep,gymnasium]'",
+            "maxmean: a Gymnasium agent needs the packages gymnasium, jax, optax, safetensors, "
+            "which are not installed: pip install 'maxmean[deep,gymnasium]'",
         ),
         (
             "import sys; sys.argv[1:] = 'train --env minatar/x --agent dqn --out x'.split(); import maxmean.cli as c; c.main()",
-            "maxmean: this needs jax, optax, safetensors: pip install 'maxmean[deep]'",
+            "maxmean: training needs the packages jax, optax, safetensors, which are not installed: pip install 'maxmean[deep]'",
         ),
     ],
     ids=["agent", "deep", "tabular", "train", "train on the device"],

@@ -186,9 +186,9 @@ def test_infinite_ends_become_none_in_plain_data() -> None:
 
 
 def test_the_bootstrap_needs_something_to_resample() -> None:
-    with pytest.raises(mm.DataError, match="resamples must be from 2 to 1,000,000, not 1"):
+    with pytest.raises(mm.DataError, match="resamples must be at least 2, not 1"):
         mm.estimate(SAMPLES, resamples=1)
-    with pytest.raises(mm.DataError, match="seed must be 0 or more, not -1"):
+    with pytest.raises(mm.DataError, match="seed must be at least 0, not -1"):
         mm.estimate(SAMPLES, seed=-1)
     with pytest.raises(mm.DataError, match="name at least one method"):
         mm.compare(SAMPLES, [])

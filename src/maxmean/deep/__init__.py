@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from ..names import missing, no_attribute
+from ..errors import missing, no_attribute
 
 if TYPE_CHECKING:
     from .agents import (
@@ -98,7 +98,7 @@ def __getattr__(name: str) -> Any:
         except ModuleNotFoundError as error:
             if error.name not in PACKAGES:
                 raise
-            raise ModuleNotFoundError(missing(__name__, error.name, "deep"), name=error.name) from None
+            raise ModuleNotFoundError(missing(__name__, error.name, extra="deep"), name=error.name) from None
         globals()[name] = value
         return value
     raise AttributeError(no_attribute(__name__, name, __all__), name=name)

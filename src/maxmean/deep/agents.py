@@ -7,23 +7,21 @@ and whether it adapts. The functions named after the algorithms fill it in; none
 from __future__ import annotations
 
 import inspect
-import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
+from functools import partial
 from typing import Any
 
-from .. import mev
+from .. import errors, mev
+from ..errors import MaxmeanError, unknown
 from ..mev.kernels import as_kernel
 from ..mev.methods import parse_kernel
-from ..names import unknown
-from ..untrusted import brief
 from . import targets
 from .exploration import EpsilonGreedy, Exploration, HeadPerEpisode
 
 
-class AgentError(ValueError):
+class AgentError(MaxmeanError):
     """An agent or a setting that makes no sense; the message is one sentence that names the value and says what would."""
 
 
@@ -232,34 +230,18 @@ LARGEST = 2**31 - 1
 
 def whole_number(name: str, value: Any, *, least: int = 1, most: int = LARGEST) -> int:
     """A whole number from ``least`` to ``most``, also from a float such as 1e6; one sentence for anything else."""
-    whole = isinstance(value, Integral) or (isinstance(value, Real) and float(value).is_integer())
-    if isinstance(value, bool) or not whole:
-        raise AgentError(f"{name} must be a whole number, not {value!r}")
-    if value < least:
-        raise AgentError(f"{name} must be at least {least}, not {brief(value)}")
-    if value > most:
-        raise AgentError(f"{name} must be at most {most:,}, not {brief(value)}")
-    return int(value)
+    return errors.whole_number(name, value, least, most, floats=True, error=AgentError)
 
 
 def real_number(name: str, value: Any) -> float:
     """A finite number that a float32 can hold; one sentence for anything else."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise AgentError(f"{name} must be a number, not {value!r}")
-    try:
-        found = float(value)
-    except OverflowError:  # a whole number that is larger than any float
-        found = math.inf
+    found = errors.real_number(name, value, error=AgentError)
     if not abs(found) < 3.4e38:  # nor if it is nan
-        raise AgentError(f"{name} must be a finite number, not {brief(value)}")
+        raise AgentError(f"{name} must be a finite number, not {errors.brief(value)}")
     return found
 
 
-def truth(name: str, value: Any) -> bool:
-    """True or False."""
-    if not isinstance(value, bool):
-        raise AgentError(f"{name} must be True or False, not {value!r}")
-    return value
+truth = partial(errors.truth, error=AgentError)
 
 
 def _check_epsilon(exploration: EpsilonGreedy) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..errors import need
 from ..host.making import need_gymnasium
 from . import PACKAGES
 
@@ -278,9 +279,7 @@ def _refuse_unused(agents: list[str], common: dict[str, Any]) -> None:
 
 def _need_jax() -> None:
     """Say in one sentence what is missing, if something is."""
-    missing = [name for name in PACKAGES if find_spec(name) is None]
-    if missing:
-        raise _refusal(f"this needs {', '.join(missing)}: pip install 'maxmean[deep]'")
+    need("training", *PACKAGES, extra="deep")
 
 
 def _summarise(records: Any) -> None:

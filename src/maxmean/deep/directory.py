@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from ..errors import MaxmeanError
 from ..mev.show import shortened
 from ..untrusted import ContentError, read_json
 from ..whole import PREFIX, half_written, write_whole
@@ -22,7 +23,7 @@ from .plan import difference
 LOCK = f"{PREFIX}lock"
 
 
-class CheckpointError(ValueError):
+class CheckpointError(MaxmeanError):
     """A directory that cannot be gone on with; the message says why and what to do."""
 
 

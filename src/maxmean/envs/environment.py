@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..names import missing
+from ..errors import MaxmeanError, missing
 
 try:
     import jax
@@ -18,7 +18,7 @@ except ModuleNotFoundError as error:
     raise ModuleNotFoundError(missing("maxmean.envs", "jax"), name="jax") from None
 
 
-class EnvError(ValueError):
+class EnvError(MaxmeanError):
     """A name, an option, an action or a state that does not fit; the message is one sentence that says what would."""
 
 

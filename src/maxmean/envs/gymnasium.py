@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..names import missing
+from ..errors import missing
 from .environment import EnvError, Environment
 from .minatar import GAMES
 

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..names import missing, unknown
+from ..errors import missing, unknown
 from .environment import EnvError, Environment, Step, check_action
 
 

@@ -6,7 +6,7 @@ import builtins
 import dataclasses
 from typing import Any
 
-from ..names import unknown
+from ..errors import unknown
 from .environment import EnvError, Environment
 from .gymnax import from_gymnax
 from .minatar import GAMES

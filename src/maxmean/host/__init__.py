@@ -13,7 +13,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from ..names import no_attribute
+from ..errors import no_attribute
 from .errors import HostError
 from .making import need_gymnasium
 

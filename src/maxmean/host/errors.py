@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from ..errors import MaxmeanError
 from ..mev.show import shortened
 
 
-class HostError(ValueError):
+class HostError(MaxmeanError):
     """An environment, a setting or a file that does not fit; the message is one sentence that says what would."""
 
 

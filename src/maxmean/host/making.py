@@ -6,15 +6,13 @@ import sys
 from importlib.util import find_spec
 from typing import Any
 
-from ..names import unknown
+from ..errors import missing, need, unknown
 from .errors import HostError, sentence
 
 
 def need_gymnasium() -> None:
     """Say in one sentence what is missing, if something is."""
-    missing = [name for name in ("gymnasium", "jax", "optax", "safetensors") if find_spec(name) is None]
-    if missing:
-        raise HostError(f"this needs {', '.join(missing)}: pip install 'maxmean[deep,gymnasium]'")
+    need("a Gymnasium agent", "gymnasium", "jax", "optax", "safetensors", extra="deep,gymnasium", error=HostError)
 
 
 def make_env(name: str, **options: Any) -> Any:
@@ -147,7 +145,7 @@ def _atari(name: str, **options: Any) -> Any:
 
     for package, extra in (("ale_py", "ale-py"), ("cv2", "opencv-python-headless")):
         if find_spec(package) is None:
-            raise HostError(f"{name} needs the package {extra}, which is not installed: pip install 'maxmean[atari]'")
+            raise HostError(missing(name, extra, extra="atari"))
     import ale_py
 
     gymnasium.register_envs(ale_py)

@@ -13,8 +13,7 @@ from ..deep.agents import AGENTS, Agent, AgentError, whole_number
 from ..deep.exploration import EpsilonGreedy
 from ..deep.networks import Perceptron, Trunk
 from ..deep.settings import Settings
-from ..names import unknown
-from ..untrusted import brief
+from ..errors import brief, unknown
 from .errors import HostError
 from .habits import setting
 

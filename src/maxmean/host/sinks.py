@@ -13,6 +13,7 @@ from typing import Any
 
 from ..deep.directory import alone, check_name, system_error, unwritten, writing
 from ..deep.records import Records, read_table
+from ..errors import missing
 from ..untrusted import ContentError
 from ..whole import write_whole
 from .errors import HostError, sentence
@@ -172,9 +173,7 @@ def _summary_writer() -> Any:
         try:
             from torch.utils.tensorboard import SummaryWriter
         except ImportError:
-            raise HostError(
-                "tensorboard=True needs the package tensorboardX: pip install 'maxmean[tensorboard]'"
-            ) from None
+            raise HostError(missing("tensorboard=True", "tensorboardX", extra="tensorboard")) from None
     return SummaryWriter
 
 
@@ -182,7 +181,7 @@ def _begin_wandb(about: dict[str, Any]) -> Any:
     try:
         import wandb
     except ImportError:
-        raise HostError("wandb=True needs the package wandb: pip install 'maxmean[wandb]'") from None
+        raise HostError(missing("wandb=True", "wandb")) from None
     try:
         return wandb.init(project="maxmean", config=about)
     except wandb.errors.Error as error:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from ..errors import unknown
 from ..mev.data import DataError
-from ..names import unknown
 
 S = TypeVar("S")
 

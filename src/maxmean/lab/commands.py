@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..errors import missing
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -153,7 +155,7 @@ def list_experiments(
     console.print(table)
     console.print()
     if find_spec("jax") is None:
-        console.print("The environments need jax: pip install 'maxmean[jax]'", markup=False)
+        console.print(missing("the list of environments", "jax"), markup=False)
     else:
         console.print(_environments())
 

@@ -25,6 +25,7 @@ from typing import Any, Protocol
 
 from rich.console import Console
 
+from ..errors import missing
 from ..mev.data import DataError
 from ..whole import as_parquet
 from .experiment import Experiment, Shard
@@ -159,7 +160,7 @@ class Ray:
         try:
             import ray
         except ImportError:
-            raise DataError("the ray engine needs Ray: pip install 'maxmean[ray]'") from None
+            raise DataError(missing("the ray engine", "ray")) from None
         started = not ray.is_initialized()
         if started:
             _check_reachable(self.address)

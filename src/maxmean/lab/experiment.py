@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
+from ..errors import missing
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -60,7 +62,7 @@ class Experiment(ABC, Generic[S]):
         """What must be installed before it can be computed, in words, or None."""
         if self.needs is None or find_spec(self.needs[0]) is not None:
             return None
-        return f"{self.name} needs {self.needs[0]}: pip install 'maxmean[{self.needs[1]}]'"
+        return missing(self.name, self.needs[0], extra=self.needs[1])
 
     @abstractmethod
     def settings(self, scale: str) -> S:

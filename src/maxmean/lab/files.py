@@ -10,6 +10,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from ..errors import MaxmeanError
 from ..untrusted import ContentError, contents, parse
 from ..whole import write_whole
 from .tables import LARGEST
@@ -18,7 +19,7 @@ LARGEST_JSON = 1 << 24
 """How many bytes a plan or a manifest may have."""
 
 
-class StoreError(Exception):
+class StoreError(MaxmeanError):
     """A directory that cannot be used as it is; the message says what to do."""
 
 

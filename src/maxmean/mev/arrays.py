@@ -15,6 +15,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ..errors import missing
+
 Array: TypeAlias = Any
 """An array of NumPy, JAX or PyTorch. The functions return the kind they were given."""
 
@@ -46,7 +48,7 @@ def namespace(*values: object) -> ModuleType:
         try:
             from array_api_compat import torch as torch_namespace
         except ImportError as error:
-            raise ImportError("PyTorch tensors need array-api-compat: pip install 'maxmean[torch]'") from error
+            raise ImportError(missing("an operation on PyTorch tensors", "array-api-compat", extra="torch")) from error
         return torch_namespace
     if jax_seen:
         import jax.numpy as jax_namespace

@@ -16,13 +16,14 @@ from typing import Protocol
 
 import numpy as np
 
+from ..errors import MaxmeanError
 from .arrays import Array, Rng, as_floats, namespace, streams, uniform
 
 EXACT_RESAMPLING = 5_000
 """An option with more observations than this is resampled by the central limit theorem instead of row by row."""
 
 
-class DataError(ValueError):
+class DataError(MaxmeanError):
     """Data that an estimator cannot use; the message is one sentence that names the option or the value."""
 
 

@@ -16,11 +16,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..errors import MaxmeanError
 from . import pytrees
 from .arrays import Array, as_floats, beside, is_jax, is_torch, namespace, quiet, special
 
 
-class KernelError(ValueError):
+class KernelError(MaxmeanError):
     """A function or a parameter that does not make a kernel; the message says which requirement it breaks."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
-from ..names import unknown
+from ..errors import unknown
 from .arrays import Array, Rng, namespace, streams
 from .data import Data, DataError
 from .estimators import (

@@ -2,10 +2,10 @@
 
 from importlib.util import find_spec
 
-from ..names import missing
+from ..errors import missing
 
 if find_spec("numba") is None:
-    raise ModuleNotFoundError(missing("maxmean.tabular", "numba", "tabular"), name="numba")
+    raise ModuleNotFoundError(missing("maxmean.tabular", "numba", extra="tabular"), name="numba")
 
 from .algorithms import KEQ, TEQ, Algorithm, DoubleQ, MaxMinQ, Q, SelfCorrectingQ, VarianceTracker, WeightedQ
 from .checks import MDPError

@@ -1,4 +1,4 @@
-"""Refusals in this room's own words: see :mod:`maxmean.mev.settings`."""
+"""Refusals in this room's own words: see :mod:`maxmean.errors`."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from ..mev import settings
+from .. import errors
 
 
-class MDPError(ValueError):
+class MDPError(errors.MaxmeanError):
     """A problem or a setting that makes no sense; the message is one sentence that names the state, the action or the value."""
 
 
-check_number = partial(settings.check_number, error=MDPError)
-check_truth = partial(settings.check_truth, error=MDPError)
-check_whole = partial(settings.check_whole, error=MDPError)
+check_number = partial(errors.real_number, error=MDPError)
+check_truth = partial(errors.truth, error=MDPError)
+check_whole = partial(errors.whole_number, error=MDPError)
 
 
 def as_array(what: str, values: Any, kind: Any) -> np.ndarray:

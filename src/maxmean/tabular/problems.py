@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import missing
 from .checks import MDPError, as_array, check_number, check_whole
 from .mdp import MDP
 
@@ -240,7 +241,7 @@ def _make(env_id: str) -> Any:
     try:
         import gymnasium
     except ImportError:
-        raise MDPError(f"making {env_id} needs the package gymnasium, which is not installed") from None
+        raise MDPError(missing(f"making {env_id}", "gymnasium")) from None
     try:
         return gymnasium.make(env_id)
     except gymnasium.error.Error as error:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ...errors import unknown
 from ...mev.data import DataError
-from ...names import unknown
 from ..experiment import Experiment
 from .ads import Ads
 from .autocorrelation import Autocorrelation

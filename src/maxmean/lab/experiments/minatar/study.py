@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ....errors import unknown
 from ....mev.data import DataError
-from ....names import unknown
 from ...experiment import Experiment, Results, Shard
 from ...settings import limited
 from .claims import CLAIMS, MIDDLE_RATE, power

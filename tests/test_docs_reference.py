@@ -55,3 +55,8 @@ def test_the_reference_lists_nothing_twice_and_nothing_private() -> None:
         package = name.rpartition(".")[0]
         if not isinstance(find(name), ModuleType) and public(package):
             assert name in public(package)
+
+
+def test_packages_are_listed_name_by_name() -> None:
+    """A page of a whole package would show nothing of what the package only imports."""
+    assert [name for name in LISTED if hasattr(find(name), "__path__")] == []

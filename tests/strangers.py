@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -134,3 +134,21 @@ def nothing_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
     assert set(sys.modules) == modules
     assert sorted(tmp_path.rglob("*")) == files
     assert heard == []
+
+
+def linked(files: Iterable[Path], aside: Path) -> dict[Path, tuple[bytes, int]]:
+    """Put links in the place of files, to copies that lie in a new folder aside; what those hold, and who may read them."""
+    aside.mkdir()
+    found = {}
+    for i, path in enumerate(sorted(files)):
+        copy = aside / f"{i}-{path.name}"
+        path.rename(copy)
+        path.symlink_to(copy)
+        copy.chmod(0o640)
+        found[copy] = copy.read_bytes(), copy.stat().st_mode
+    return found
+
+
+def untouched(found: dict[Path, tuple[bytes, int]]) -> bool:
+    """Whether what :func:`linked` put aside is as it was."""
+    return {path: (path.read_bytes(), path.stat().st_mode) for path in found} == found

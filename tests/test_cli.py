@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ import pytest
 
 import maxmean as mm
 from inside import maxmean
-from maxmean import mev
+from maxmean import cli, mev
 from maxmean.mev.limits import LONGEST_ROW
 
 RNG = np.random.default_rng(20)
@@ -615,6 +616,27 @@ def test_a_full_disk(write: Write) -> None:
         _, err = process.communicate()
     assert process.returncode == 1
     assert err.decode().splitlines() == ["maxmean: cannot write the answer: No space left on device"]
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError(5, "Input/output error", "runs/a.json"), "cannot use runs/a.json: Input/output error"),
+        (OSError("odd"), "cannot write the answer: odd"),
+        (OSError(), "cannot write the answer: OSError"),
+    ],
+)
+def test_the_last_resort_names_the_path(
+    error: OSError, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail() -> int:
+        raise error
+
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # which it puts its own in the place of
+    monkeypatch.setattr(cli, "_status", fail)
+    monkeypatch.setattr(cli, "_drop_output", lambda: None)
+    assert cli.run() == 1
+    assert capsys.readouterr().err == f"maxmean: {said}\n"
 
 
 def test_ctrl_c_ends_quietly() -> None:

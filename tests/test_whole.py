@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from maxmean.whole import PREFIX, sweep, write_whole
+from maxmean.whole import PREFIX, make_folder, sweep, write_whole
 
 
 def test_a_written_file_is_all_there_is(tmp_path: Path) -> None:
@@ -71,3 +71,31 @@ def test_what_another_process_is_writing_stays_though_the_clock_was_set_forward(
         os.utime(path, (0, 0))
     sweep(tmp_path)
     assert os.listdir(tmp_path) == [alive.name]
+
+
+def test_within_a_directory_no_link_is_followed(tmp_path: Path) -> None:
+    """A link in the file's place goes, one on the way is an error; what they lead to stays as it is."""
+    (precious := tmp_path / "precious").write_text("data")
+    (elsewhere := tmp_path / "elsewhere").mkdir()
+    (root := tmp_path / "root").mkdir()
+    (root / "file").symlink_to(precious)
+    (root / "folder").symlink_to(elsewhere)
+    (root / "nowhere").symlink_to(tmp_path / "not there")
+    write_whole(root / "file", b"new", within=root)
+    for way in ("folder", "folder/below", "nowhere"):
+        said = f"the folder {way.partition('/')[0]} is a link"
+        with pytest.raises(OSError, match=said):
+            write_whole(root / way / "file", b"new", within=root)
+        with pytest.raises(OSError, match=said):
+            make_folder(root / way, within=root)
+    assert (precious.read_text(), (root / "file").read_text(), (root / "file").is_symlink()) == ("data", "new", False)
+    assert os.listdir(elsewhere) == []
+    assert not (tmp_path / "not there").exists()
+
+
+def test_the_directory_that_was_named_may_be_a_link(tmp_path: Path) -> None:
+    (real := tmp_path / "real").mkdir()
+    (root := tmp_path / "root").symlink_to(real)
+    make_folder(root / "a" / "b", within=root)
+    write_whole(root / "a" / "b" / "file", b"new", within=root)
+    assert (real / "a" / "b" / "file").read_bytes() == b"new"

@@ -66,7 +66,10 @@ def run() -> int:
         _drop_output()
         return 1
     except OSError as error:
-        _complain(f"cannot write the answer: {error.strerror}")
+        why = error.strerror or str(error) or type(error).__name__
+        _complain(
+            f"cannot write the answer: {why}" if error.filename is None else f"cannot use {error.filename}: {why}"
+        )
         _drop_output()
         return 1
 

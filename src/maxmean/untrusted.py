@@ -64,14 +64,14 @@ def parse(text: str | bytes, *, finite: bool = False) -> dict[str, Any]:
     return found
 
 
-def value_of(text: str | bytes, *, finite: bool = False) -> Any:
-    """What a JSON text holds, an object or not."""
+def value_of(text: str | bytes, *, finite: bool = False, most: int = MOST_VALUES) -> Any:
+    """What a JSON text of at most so many values holds, an object or not."""
     try:
         text = text if isinstance(text, str) else text.decode()
     except UnicodeDecodeError:
         raise ContentError("it is not UTF-8 text") from None
-    if not few_enough(text):
-        raise ContentError(f"its JSON holds more than {MOST_VALUES:,} values")
+    if not few_enough(text, most):
+        raise ContentError(f"its JSON holds more than {most:,} values")
     try:
         return json.loads(text, parse_constant=_refuse if finite else None)
     except ContentError:
@@ -88,9 +88,9 @@ def _refuse(constant: str) -> NoReturn:
     raise ContentError(f"it holds {constant}, which is no JSON")
 
 
-def few_enough(text: str) -> bool:
+def few_enough(text: str, most: int = MOST_VALUES) -> bool:
     """Whether a JSON text has no more values than :func:`parse` reads; commas and brackets inside texts count too."""
-    return sum(text.count(mark) for mark in ",[{") <= MOST_VALUES
+    return sum(text.count(mark) for mark in ",[{") <= most
 
 
 def take(where: Mapping[str, Any], name: str, check: Check[T]) -> T:

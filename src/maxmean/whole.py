@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import secrets
@@ -17,20 +18,26 @@ if TYPE_CHECKING:
 PREFIX = ".maxmean-"
 
 
-def write_whole(path: Path, data: bytes) -> None:
-    """Write ``data`` to ``path``, in one step."""
-    with appearing(path) as beside:
+def write_whole(path: Path, data: bytes, *, within: Path | None = None) -> None:
+    """Write ``data`` to ``path``, in one step; ``within`` as for :func:`appearing`."""
+    with appearing(path, within=within) as beside:
         beside.write_bytes(data)
 
 
 @contextmanager
-def appearing(path: Path) -> Iterator[Path]:
+def appearing(path: Path, *, within: Path | None = None) -> Iterator[Path]:
     """A file beside ``path`` to write to; then it is flushed to the disk and moved to ``path`` in one step.
 
-    Whoever opens ``path`` sees the old file or the new one. Another process that writes the same path does no harm. A link stays
-    one: the file that it leads to is written.
+    Whoever opens ``path`` sees the old file or the new one. Another process that writes the same path does no harm.
+
+    A link that the user has named stays one: the file that it leads to is written. Files in a directory that a stranger may have
+    filled are written ``within`` that directory: a link in the file's place goes, what it leads to stays as it is, and a folder
+    on the way that is a link is an :class:`OSError`.
     """
-    path = Path(os.path.realpath(path))
+    if within is None:
+        path = Path(os.path.realpath(path))
+    else:
+        refuse_links(path.parent, within)
     beside = path.parent / f"{PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
     os.close(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
     mode = beside.stat().st_mode
@@ -43,6 +50,21 @@ def appearing(path: Path) -> Iterator[Path]:
         beside.unlink(missing_ok=True)
         raise
     _flush(path.parent)
+
+
+def make_folder(folder: Path, *, within: Path) -> None:
+    """Make a folder ``within`` a directory, and those on the way, if they are not there; none of them may be a link."""
+    refuse_links(folder, within)
+    folder.mkdir(parents=True, exist_ok=True)
+
+
+def refuse_links(folder: Path, within: Path) -> None:
+    """An :class:`OSError` if a folder below the directory ``within``, or one on the way to it, is a link."""
+    way = within
+    for name in folder.relative_to(within).parts:
+        way /= name
+        if way.is_symlink():
+            raise OSError(errno.ELOOP, f"the folder {way.name} is a link, which could lead anywhere", str(way))
 
 
 def _flush(path: Path) -> None:

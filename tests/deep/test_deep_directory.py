@@ -25,6 +25,7 @@ from inside import maxmean
 from maxmean import deep
 from maxmean.deep import checkpoint, directory
 from maxmean.deep.records import Records
+from strangers import linked, untouched
 
 TINY = deep.Settings(
     warmup=60,
@@ -453,3 +454,38 @@ def test_any_other_name_will_do(whole: Path, tmp_path: Path) -> None:
     out = tmp_path / "two\nlines \x1b[31m [bold] %s {0} \u00e9"
     train(out, 500)
     same(whole, out)
+
+
+def test_links_in_the_directory_are_not_written_through(whole: Path, tmp_path: Path) -> None:
+    """In a directory from a stranger they could lead to any file of the user's."""
+    out = tmp_path / "run"
+    shutil.copytree(whole, out)
+    shutil.rmtree(checkpoint.checkpoints(out / "checkpoints")[0])
+    files = [
+        path for path in [*out.iterdir(), *out.glob("policies/*")] if path.is_file() and path.name != directory.LOCK
+    ]
+    aside = linked(files, tmp_path / "aside")
+    assert len(aside) == 6
+    train(out, 500)
+    assert untouched(aside)
+    assert [path.name for path in out.rglob("*") if path.is_symlink()] == ["plan.json"]  # which is not written again
+    same(whole, out)
+
+
+@pytest.mark.parametrize("name", ["checkpoints", "policies"])
+def test_a_folder_that_is_a_link_is_refused_before_the_training(whole: Path, tmp_path: Path, name: str) -> None:
+    shutil.copytree(whole, tmp_path / "run")
+    (tmp_path / "run" / name).rename(tmp_path / "theirs")
+    (tmp_path / "run" / name).symlink_to(tmp_path / "theirs")
+    there = sorted((path, path.stat().st_mtime_ns) for path in (tmp_path / "theirs").rglob("*"))
+    with pytest.raises(deep.CheckpointError, match=f"cannot use .*run: the folder {name} is a link"):
+        train(tmp_path / "run", 600)
+    assert sorted((path, path.stat().st_mtime_ns) for path in (tmp_path / "theirs").rglob("*")) == there
+
+
+def test_a_directory_that_is_named_by_a_link_is_used(whole: Path, tmp_path: Path) -> None:
+    (tmp_path / "run").symlink_to(tmp_path / "real")
+    (tmp_path / "real").mkdir()
+    train(tmp_path / "run", 500)
+    assert (tmp_path / "run").is_symlink()
+    same(whole, tmp_path / "real")

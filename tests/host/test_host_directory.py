@@ -20,10 +20,12 @@ from host_toys import Walk, small
 from maxmean import DQN
 from maxmean.deep import directory
 from maxmean.deep.directory import LOCK, CheckpointError, alone
-from maxmean.host import HostError, making
+from maxmean.deep.networks import Nature
+from maxmean.host import HostError, making, plain
 from maxmean.host import sinks as sinks_module
 from maxmean.host.commands import train as command
 from maxmean.whole import appearing
+from strangers import forge_agent, linked, untouched
 
 
 @pytest.fixture(autouse=True)
@@ -156,10 +158,10 @@ def test_there_is_a_newest_checkpoint_at_every_moment(tmp_path: Path, monkeypatc
     out, seen = tmp_path / "run", []
     real = appearing
 
-    def looking(path: Path) -> Any:
+    def looking(path: Path, **more: Any) -> Any:
         if path.name.startswith("training"):
             seen.append([(run_of(out) / f"training{end}.safetensors").exists() for end in ("", "-before")])
-        return real(path)
+        return real(path, **more)
 
     monkeypatch.setattr("maxmean.host.saving.appearing", looking)
     train(out, 150)
@@ -334,3 +336,90 @@ def test_a_lock_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
     with pytest.raises(directory.CheckpointError, match="cannot use"), directory.alone(out):
         pass
     assert precious.read_text() == "data"
+
+
+def test_links_in_the_directory_are_not_written_through(whole: Path, tmp_path: Path) -> None:
+    """In a directory from a stranger they could lead to any file of the user's."""
+    out = tmp_path / "run"
+    train(out, 200)
+    files = [path for path in [*out.iterdir(), *run_of(out).iterdir()] if path.is_file() and path.name != LOCK]
+    aside = linked(files, tmp_path / "aside")
+    assert len(aside) == 8
+    train(out, 300)
+    assert untouched(aside)
+    assert [path for path in out.rglob("*") if path.is_symlink()] == [out / "plan.json"]  # which is not written again
+    same(whole, out)
+
+
+@pytest.mark.parametrize("name", ["runs", "runs/dqn-seed0", "runs/dqn-seed0/tensorboard"])
+def test_a_folder_that_is_a_link_is_refused(whole: Path, tmp_path: Path, name: str) -> None:
+    out = tmp_path / "run"
+    shutil.copytree(whole, out)
+    if not (out / name).exists():
+        (out / name).mkdir()
+    (out / name).rename(tmp_path / "theirs")
+    (out / name).symlink_to(tmp_path / "theirs")
+    there = sorted((path, path.stat().st_mtime_ns) for path in (tmp_path / "theirs").rglob("*"))
+    with pytest.raises(CheckpointError, match=f"the folder {Path(name).name} is a link, which could lead anywhere"):
+        train(out, 350, tensorboard=True)
+    assert sorted((path, path.stat().st_mtime_ns) for path in (tmp_path / "theirs").rglob("*")) == there
+
+
+def test_a_link_that_the_user_names_is_followed(tmp_path: Path) -> None:
+    agent = DQN(Walk(), eval_env=Walk(), **small())
+    (tmp_path / "link.safetensors").symlink_to(tmp_path / "agent.safetensors")
+    agent.save(tmp_path / "link.safetensors")
+    assert (tmp_path / "link.safetensors").is_symlink()
+    assert DQN.load(tmp_path / "agent.safetensors", Walk(), eval_env=Walk()).num_timesteps == 0
+
+
+OTHERS: dict[str, tuple[dict[str, Any], str]] = {
+    "learning rate": ({"learning_rate": 0.5}, r"settings\.learning_rate is 0\.5 there and 0\.001 here"),
+    "seed": ({"seed": 7}, r"host\.seed is 7 there and 0 here"),
+    "memory": ({"hidden": 2**31 - 1}, "this training needs"),
+    "network": ({"network": Nature()}, "network=Nature sees pictures"),
+}
+
+
+@pytest.mark.parametrize("what", OTHERS)
+def test_a_checkpoint_of_other_settings_is_passed_over(
+    whole: Path, tmp_path: Path, what: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The command says how the agent learns, not a file that anybody may have put there."""
+    out, (given, said) = tmp_path / "run", OTHERS[what]
+    train(out, 200)
+    newest, before = run_of(out) / "training.safetensors", run_of(out) / "training-before.safetensors"
+    forge_agent(newest, lambda text: text["given"].update({name: plain.pack(each) for name, each in given.items()}))
+    theirs = newest.read_bytes()
+    command("Walk", [("dqn", {})], 300, 1, None, small(), out, 50, False, False, False)
+    heard = " ".join(capsys.readouterr().err.split())
+    assert re.search(rf"{said}.*; going back to the one before\. dqn-seed0, going on from step 150", heard)
+    same(whole, out)
+    for path in (newest, before):
+        path.write_bytes(theirs)
+    with pytest.raises(HostError, match=f"{said}.*; no sound one is beside it: remove .*dqn-seed0 to begin anew") as no:
+        train(out, 400)
+    assert "\n" not in str(no.value)
+
+
+@pytest.mark.parametrize("how", ["half", "nothing", "another", "pipe", "folder", "gone"])
+def test_damaged_records_of_a_finished_run_are_written_anew(tmp_path: Path, how: str) -> None:
+    """From its checkpoint, which has them; a run that is under way meanwhile is not kept from its own."""
+    out = tmp_path / "run"
+    train(out, 100, seeds=2)
+    before, path = (out / "records.parquet").read_bytes(), out / "runs" / "dqn-seed1" / "records.parquet"
+    if how in ("half", "nothing"):
+        damage(path, how)
+    elif how == "another":
+        pd.DataFrame({"a": [1]}).to_parquet(path)
+    else:
+        path.unlink()
+    if how == "pipe":
+        os.mkfifo(path)
+    if how == "folder":
+        path.mkdir()
+        with pytest.raises(CheckpointError, match=r"cannot write .*dqn-seed1/records\.parquet: Is a directory"):
+            train(out, 100, seeds=2)
+        return
+    assert len(train(out, 100, seeds=2)) == 4
+    assert (out / "records.parquet").read_bytes() == before

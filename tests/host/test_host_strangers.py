@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -13,12 +14,13 @@ import gymnasium
 import numpy as np
 import pytest
 from safetensors import safe_open
+from safetensors.numpy import load_file
 
 from host_toys import Walk, small
-from maxmean import DQN, KEBDQN, mev
+from maxmean import DQN, KEBDQN, AdaTEBDQN, mev
 from maxmean.deep import EpsilonGreedy
-from maxmean.deep.networks import Perceptron
-from maxmean.host import HostError, plain, saving, watch
+from maxmean.deep.networks import Convolution, Nature, Perceptron
+from maxmean.host import HostError, plain, saving, stored, watch
 from strangers import NASTY, drop, entries, forge_agent, nothing_runs, put
 
 CARTPOLE = "CartPole-v1"
@@ -57,7 +59,7 @@ def generator(name: str) -> Callable[[dict[str, Any]], None]:
         (kernel("Beta", a=2.0), "the kernel Beta in it has other parameters than a, b"),
         (generator("test"), "the state of a random generator names its kind, one of PCG64, .*, not 'test'"),
         (generator("default_rng"), "not 'default_rng'"),
-        (put("given/eval_env", "evil:Env-v0"), "KEBDQN has no setting 'eval_env'"),
+        (put("given/eval_env", "evil:Env-v0"), "KEBDQN has no setting 'eval_env': it is an environment, which"),
     ],
 )
 def test_what_a_file_names_is_looked_up_and_never_called(
@@ -284,3 +286,120 @@ def test_a_number_larger_than_any_is_refused(file: Path) -> None:
     forge_agent(file, put("given/learning_rate", 10**400))
     with pytest.raises(HostError, match="learning_rate must be a finite number, not about 10"):
         KEBDQN.load(file, CARTPOLE)
+
+
+@pytest.mark.parametrize("trunk", [Nature(), Convolution()])
+def test_a_network_for_pictures_is_refused_where_there_are_none(trunk: Any, file: Path) -> None:
+    forge_agent(file, put("given/network", plain.pack(trunk)))
+    said = rf"network={type(trunk).__name__} sees pictures, .* and the observations here have the shape \[4\]: give another"
+    for act in (lambda: KEBDQN.load(file, CARTPOLE), lambda: watch.load(file)):
+        with pytest.raises(HostError, match=f"{file} cannot be used: {said}"):
+            act()
+    with pytest.raises(HostError, match=f"^{said}"):
+        DQN(CARTPOLE, network=trunk)
+
+
+def test_a_file_that_is_mostly_holes_takes_no_memory(file: Path) -> None:
+    """A few kilobytes on the disk say that they are gigabytes: nothing is read before its form has been looked at."""
+    content = file.read_bytes()
+    length = int.from_bytes(content[:8], "little")
+    header = json.loads(content[8 : 8 + length])
+    end = len(content) - 8 - length
+    header["run.hole"] = {"dtype": "U8", "shape": [2**28], "data_offsets": [end, end + 2**28]}
+    text = json.dumps(header).encode()
+    file.write_bytes(len(text).to_bytes(8, "little") + text + content[8 + length :])
+    os.truncate(file, 8 + len(text) + end + 2**28)
+    KEBDQN(CARTPOLE, k=2)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for act in (lambda: KEBDQN.load(file, CARTPOLE), lambda: watch.load(file)):
+        with pytest.raises(HostError, match=f"{file} is damaged: its checksum is wrong"):
+            act()
+    header["__metadata__"]["sha256"] = stored.checksum(header["__metadata__"]["maxmean"], stored.stored(file)[1])
+    text = json.dumps(header).encode()  # as long as it was
+    with file.open("r+b") as opened:
+        opened.seek(8)
+        opened.write(text)
+    with pytest.raises(HostError, match=r"its array run\.hole has no place in this agent"):
+        KEBDQN.load(file, CARTPOLE)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000  # kilobytes
+
+
+def test_a_file_larger_than_the_machine_is_not_begun(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored, "available", lambda: file.stat().st_size - 1)
+    with pytest.raises(HostError, match=r"its arrays take .*, and this machine has .* of memory"):
+        KEBDQN.load(file, CARTPOLE)
+
+
+def offsets(change: Callable[[list[int]], list[int]]) -> Callable[[dict[str, Any]], None]:
+    return lambda header: header["pending"].update(data_offsets=change(header["pending"]["data_offsets"]))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        offsets(lambda place: [each + 4 for each in place]),
+        offsets(lambda place: [0, place[1] - place[0]]),
+        offsets(lambda place: [2**62, 2**62 + place[1] - place[0]]),
+        offsets(lambda place: place[::-1]),
+        offsets(lambda place: []),
+        put("pending/shape", [2]),
+        put("pending/shape", [-1]),
+        put("pending/dtype", "BF16"),
+        put("pending/dtype", None),
+        put("pending", 3),
+        put("more", {"dtype": "U8", "shape": [0], "data_offsets": [7, 7]}),
+        put("__metadata__", []),
+        put("__metadata__/more", 3),
+        drop("pending"),
+    ],
+)
+def test_a_header_that_does_not_fit_its_file_is_refused(change: Any, file: Path) -> None:
+    content = file.read_bytes()
+    length = int.from_bytes(content[:8], "little")
+    change(header := json.loads(content[8 : 8 + length]))
+    text = json.dumps(header).encode()
+    file.write_bytes(len(text).to_bytes(8, "little") + text + content[8 + length :])
+    with pytest.raises(HostError, match=f"{file} is not a training of maxmean, or is damaged: ") as refusal:
+        KEBDQN.load(file, CARTPOLE)
+    assert "\n" not in str(refusal.value)
+
+
+def test_what_another_file_takes_the_name_of_is_still_read(file: Path, tmp_path: Path) -> None:
+    """A training that is watched writes its next checkpoint meanwhile."""
+    _, arrays = stored.stored(file)
+    known = arrays["run.learner.weights.hidden.bias"].read()
+    (tmp_path / "next").write_bytes(b"")
+    os.replace(tmp_path / "next", file)
+    assert known.any()
+    np.testing.assert_array_equal(arrays["run.learner.weights.hidden.bias"].read(), known)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("run.members", 31, r"run\.members must hold 2, not 31"),
+        ("run.rule", -1, r"run\.rule must hold 0, not -1"),
+        ("run.member", 2, r"run\.member must hold a number from 0 to 1, not 2"),
+        ("run.parameter", np.nan, r"run\.parameter holds what"),
+        ("run.parameter", 0.51, r"run\.parameter holds what"),
+        ("lanes.total", np.nan, r"lanes\.total and lanes\.episode hold what no episode under way has"),
+        ("lanes.episode", 10_000, r"lanes\.total and lanes\.episode hold what no episode under way has"),
+        ("lanes.seen", np.inf, r"lanes\.seen holds numbers that are not finite"),
+    ],
+)
+def test_numbers_out_of_their_range_are_refused(name: str, value: float, said: str, tmp_path: Path) -> None:
+    path = AdaTEBDQN(Walk(), eval_env=Walk(), k=2, **small()).save(tmp_path / "agent")
+    array = load_file(path)[name]
+    AdaTEBDQN.load(path, Walk(), eval_env=Walk())
+    forge_agent(path, lambda text: None, {name: np.full_like(array, value)})
+    with pytest.raises(HostError, match=f"{path} cannot be used: its arrays? {said}"):
+        AdaTEBDQN.load(path, Walk(), eval_env=Walk())
+
+
+def test_a_parameter_that_does_not_adapt_is_the_agents_own(tmp_path: Path) -> None:
+    path = DQN(Walk(), eval_env=Walk(), **small()).save(tmp_path / "agent")
+    forge_agent(path, lambda text: None, {"run.parameter": np.full_like(load_file(path)["run.parameter"], 0.25)})
+    with pytest.raises(
+        HostError, match=r"its array run\.parameter holds what this agent's parameter cannot have become"
+    ):
+        DQN.load(path, Walk(), eval_env=Walk())

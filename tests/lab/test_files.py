@@ -17,6 +17,7 @@ import pytest
 from inside import maxmean
 from maxmean.lab import report
 from maxmean.lab.claims import Measured, Verdict, markdown
+from maxmean.lab.experiment import Shard
 from maxmean.lab.experiments import EXPERIMENTS
 from maxmean.lab.files import LARGEST_JSON, DamagedError, StoreError, read_bytes, read_object, write_file
 from maxmean.lab.loading import load
@@ -49,10 +50,26 @@ def test_a_link_is_replaced_and_not_written_through(tmp_path: Path) -> None:
     mine.write_text("mine")
     link.parent.mkdir()
     link.symlink_to(mine)
-    write_file(link, b"theirs")
+    write_file(link, b"theirs", link.parent)
     assert mine.read_text() == "mine"
     assert not link.is_symlink()
     assert link.read_bytes() == b"theirs"
+
+
+def test_a_store_writes_and_removes_nothing_where_a_strangers_link_leads(tmp_path: Path) -> None:
+    store, theirs, shard = Store(tmp_path / "results"), tmp_path / "theirs", Shard("kernels", 1, {}, {}, 0)
+    store.write(shard, b"table", 1.0)
+    store.folder(shard).symlink_to(theirs)
+    assert not os.path.lexists(store.folder(shard))
+    (tmp_path / "results" / "kernels").rename(theirs)
+    (tmp_path / "results" / "kernels").symlink_to(theirs)
+    there = {path: path.read_bytes() for path in theirs.iterdir()}
+    said = "cannot write .*: the folder kernels is a link, which could lead anywhere"
+    with pytest.raises(StoreError, match=said):
+        Store(tmp_path / "results").write(shard, b"other", 1.0)
+    with pytest.raises(StoreError, match=said):
+        store.remove(shard)
+    assert {path: path.read_bytes() for path in theirs.iterdir()} == there
 
 
 def small(folder: Path) -> Path:
@@ -142,7 +159,7 @@ def test_a_disk_that_refuses_is_one_sentence_with_the_path(
 
     monkeypatch.setattr(os, "fsync", refuse)
     with pytest.raises(StoreError) as error:
-        write_file(target, b"after")
+        write_file(target, b"after", target.parent)
     monkeypatch.undo()
     assert str(error.value) == sentence.format(target)
     assert target.read_text() == "before"

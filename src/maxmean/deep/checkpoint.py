@@ -20,7 +20,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from ..untrusted import ContentError, read_json
-from ..whole import PREFIX, write_whole
+from ..whole import PREFIX, refuse_links, write_whole
 from .block import Block
 from .directory import CheckpointError, clear, system_error, writing
 from .memory import size
@@ -61,6 +61,7 @@ def _found(folder: Path) -> list[Checkpoint]:
 def save(folder: Path, blocks: Sequence[Block], records: Records) -> None:
     """Keep the state of all blocks and their records; then drop all but the last two checkpoints."""
     with writing(folder):
+        refuse_links(folder, folder.parent)
         folder.mkdir(exist_ok=True)  # but not what it lies in: if that is gone, somebody has taken the training away
         clear(folder)
         arrays = _arrays(blocks)
@@ -88,9 +89,9 @@ def _write(folder: Path, arrays: dict[str, np.ndarray], steps: list[int], record
     except SafetensorError as error:
         raise system_error(error) from None
     records.write(folder)
-    write_whole(folder / "steps.json", json.dumps(steps).encode())
+    write_whole(folder / "steps.json", json.dumps(steps).encode(), within=folder)
     sums = {name: _checksum(folder / name) for name in _files(folder)}
-    write_whole(folder / SUMS, json.dumps(sums, indent=1, sort_keys=True).encode())
+    write_whole(folder / SUMS, json.dumps(sums, indent=1, sort_keys=True).encode(), within=folder)
     for name in _files(folder):
         _sync(folder / name)
 

@@ -17,10 +17,12 @@ from typing import Any
 from ..errors import MaxmeanError
 from ..mev.show import shortened
 from ..untrusted import ContentError, read_json
-from ..whole import PREFIX, half_written, write_whole
+from ..whole import PREFIX, half_written, refuse_links, write_whole
 from .plan import difference
 
 LOCK = f"{PREFIX}lock"
+FOLDERS = ("checkpoints", "policies", "runs")
+"""What a training writes to in its directory, on the device or on the host."""
 
 
 class CheckpointError(MaxmeanError):
@@ -46,8 +48,10 @@ def held(folder: Path, text: dict[str, Any]) -> Iterator[Path]:
         folder.mkdir(parents=True, exist_ok=True)
     with alone(folder):
         with _usable(folder):
+            for name in FOLDERS:  # now, not after hours of training
+                refuse_links(folder / name, folder)
             if not _look(folder, text):
-                write_whole(folder / "plan.json", json.dumps(text, indent=1).encode())
+                write_whole(folder / "plan.json", json.dumps(text, indent=1).encode(), within=folder)
         yield folder
 
 

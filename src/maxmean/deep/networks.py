@@ -45,6 +45,8 @@ class Trunk(ABC):
 class Convolution(Trunk):
     """One convolution with 3 x 3 filters, stride 1, no padding, ReLU: MinAtar's (Young and Tian, 2019)."""
 
+    LEAST: ClassVar[int] = 3
+    """Rows and columns of the smallest picture that it sees."""
     filters: int = 16
 
     def features(self, shape: tuple[int, ...]) -> int:

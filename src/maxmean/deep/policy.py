@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..untrusted import ContentError, contents, mapping, number, one_of, parse, several, take, text, truth, whole
-from ..whole import write_whole
+from ..whole import make_folder, write_whole
 from . import networks
 from .agents import AgentError
 from .exploration import vote
@@ -64,12 +64,15 @@ class Policy:
             raise AgentError("this policy's values are not finite numbers here: its actions mean nothing")
         return found
 
-    def save(self, path: str | Path, *, half: bool = False) -> None:
-        """Write ``path`` (.safetensors) and what it means beside it (.json), each whole; on request in half precision."""
+    def save(self, path: str | Path, *, half: bool = False, within: Path | None = None) -> None:
+        """Write ``path`` (.safetensors) and what it means beside it (.json), each whole; on request in half precision.
+
+        Links at ``path`` are followed, unless ``within`` names a directory that it lies in: there none is.
+        """
         from safetensors.numpy import save
 
         path = with_suffix(path)
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent, within=within or path.parent)
         kind = np.float16 if half else np.float32
         arrays = {name: np.asarray(leaf).astype(kind) for name, leaf in named_leaves(self.weights)}
         network = {
@@ -83,8 +86,9 @@ class Policy:
         said = {"format": FORMAT, "network": network, "bootstrapped": self.bootstrapped, "about": self.about}
         weights = save(arrays)
         said["sha256"] = _checksum(weights, said)
-        write_whole(path, weights)
-        write_whole(path.with_suffix(".json"), json.dumps(said, indent=1, allow_nan=False).encode())
+        write_whole(path, weights, within=within)
+        beside = json.dumps(said, indent=1, allow_nan=False).encode()
+        write_whole(path.with_suffix(".json"), beside, within=within)
 
 
 def load(path: str | Path) -> Policy:

@@ -121,9 +121,9 @@ class Records:
         return frame.sort_values(keys, ignore_index=True, kind="stable")
 
     def write(self, folder: Path) -> None:
-        """Write all tables, each whole."""
+        """Write all tables, each whole and in its own place."""
         for table in TABLES:
-            write_whole(folder / f"{table}.parquet", as_parquet(self.frame(table)))
+            write_whole(folder / f"{table}.parquet", as_parquet(self.frame(table)), within=folder)
 
     @classmethod
     def read(cls, folder: Path, most: int) -> Records:

@@ -150,7 +150,7 @@ def train(
             clear(folder / "policies")
             for name, each in best.items():
                 with writing(folder / "policies" / f"{name}.safetensors"):
-                    each.save(folder / "policies" / name)
+                    each.save(folder / "policies" / name, within=folder)
     return Training(plan, records.frame(), records.frame("heads"), records.frame("quantiles"), best, needed, finished)
 
 

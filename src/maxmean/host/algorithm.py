@@ -56,7 +56,7 @@ class Algorithm:
         self.env = opened(env, "env")
         world = world_of(self.env)
         self.given = settings
-        self.choice = choose(type(self).make, world.sight.kind, settings)
+        self.choice = choose(type(self).make, world.sight, settings)
         self.agent, self.settings, self.host = self.choice
         second = _second(make_like(self.env) if eval_env is None else opened(eval_env, "eval_env"))
         if second is not None and second.env.unwrapped is self.env.unwrapped:

@@ -14,7 +14,9 @@ from ..deep.agents import parse_arguments, whole_number
 from ..deep.directory import held, writing
 from ..deep.plan import MOST_RUNS
 from ..deep.progress import standard_error
-from ..whole import as_parquet, write_whole
+from ..deep.records import read_table
+from ..untrusted import ContentError
+from ..whole import as_parquet, make_folder, write_whole
 from .errors import HostError, Stopped
 from .keeping import Keeper
 from .making import need_gymnasium
@@ -81,13 +83,17 @@ def _run(
 
     folder, kind = out / "runs" / job.name, ALGORITHMS[job.algorithm]
     keeper = Keeper(folder)
-    agent = keeper.load(kind, lambda: make_env(env), say) or kind(make_env(env), **job.settings)
+    new = kind(make_env(env), **job.settings)
+    agent = keeper.load(new, lambda: make_env(env), say) or new
     left = steps - agent.num_timesteps
+    if left > 0 or _records(folder) is None:
+        with writing(folder / "records.parquet"):
+            make_folder(folder, within=out)
+            agent.records.write(
+                folder
+            )  # as they were then: after a kill there may be some from later, which come again
     if left <= 0:
         return True
-    with writing(folder / "records.parquet"):
-        folder.mkdir(parents=True, exist_ok=True)
-        agent.records.write(folder)  # as they were then: after a kill there may be some from later, which come again
     begun = f", going on from step {agent.num_timesteps:,}" if agent.num_timesteps else ""
     say(f"{job.name}{begun}: {agent.learner.need} of memory.")
     saved = agent.num_timesteps
@@ -132,13 +138,21 @@ def _jobs(
 
 def _gather(out: Path, jobs: Sequence[Job]) -> pd.DataFrame:
     """All runs' records in one table."""
-    paths = [out / "runs" / job.name / "records.parquet" for job in jobs]
-    tables = [pd.read_parquet(path) for path in paths if path.exists()]
+    found = [_records(out / "runs" / job.name) for job in jobs]
+    tables = [table for table in found if table is not None]
     if not tables:
         return pd.DataFrame()
     whole = pd.concat(tables, ignore_index=True).sort_values(
         ["step", "variant", "learning_rate", "seed"], ignore_index=True, kind="stable"
     )
     with writing(out / "records.parquet"):
-        write_whole(out / "records.parquet", as_parquet(whole))
+        write_whole(out / "records.parquet", as_parquet(whole), within=out)
     return whole
+
+
+def _records(folder: Path) -> pd.DataFrame | None:
+    """A run's records; None if they are not there or damaged, and its checkpoint has to give them anew."""
+    try:
+        return read_table(folder / "records.parquet")
+    except ContentError:
+        return None

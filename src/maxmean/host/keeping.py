@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..deep.agents import AgentError
 from ..deep.directory import writing
+from ..deep.plan import difference
+from ..mev.show import shortened
 from ..whole import appearing
+from . import saving
 from .errors import HostError
 
 if TYPE_CHECKING:
@@ -20,19 +25,21 @@ class Keeper:
     """Keeps a training in a folder. There is a whole newest file at every moment, once there is one at all."""
 
     def __init__(self, folder: Path) -> None:
+        self.folder = folder
         self.newest, self.before = folder / "training.safetensors", folder / "training-before.safetensors"
         self.sound = False
         """Whether the newest is known to be whole, and so worth to be the one before."""
 
-    def load(self, kind: type[Algorithm], env: Callable[[], Any], say: Callable[[str], None]) -> Algorithm | None:
-        """The agent as it was kept last; None if it never was."""
+    def load(self, new: Algorithm, env: Callable[[], Any], say: Callable[[str], None]) -> Algorithm | None:
+        """The agent as it was kept last, if it is what ``new`` is at its beginning; None if it never was kept."""
         faults: list[str] = []
         for path in (self.newest, self.before):
             if not path.exists():
                 continue
             try:
-                agent = kind.load(path, env())
-            except HostError as fault:
+                agent = type(new).load(path, env())
+                _refuse_another(agent.describe(), new.describe(), path)
+            except (HostError, AgentError) as fault:
                 faults.append(str(fault))
                 continue
             if faults:
@@ -45,12 +52,26 @@ class Keeper:
 
     def save(self, agent: Algorithm) -> None:
         """Keep the agent, and what was the newest as the one before."""
-        if self.sound and not (self.before.exists() and self.before.samefile(self.newest)):
-            with writing(self.before), appearing(self.before) as beside:
-                beside.unlink()
-                try:
-                    os.link(self.newest, beside)
-                except OSError:  # a disk without links
+        if self.sound and not self._same():
+            with writing(self.before), appearing(self.before, within=self.folder) as beside:
+                if self.newest.is_symlink():  # its content is kept, not where it leads
                     shutil.copyfile(self.newest, beside)
-        agent.save(self.newest)
+                else:
+                    beside.unlink()
+                    try:
+                        os.link(self.newest, beside)
+                    except OSError:  # a disk without links
+                        shutil.copyfile(self.newest, beside)
+        saving.save(agent, self.newest, within=self.folder)
         self.sound = True
+
+    def _same(self) -> bool:
+        """Whether the newest is the one before already: a kill came between the two steps."""
+        return self.before.exists() and not self.before.is_symlink() and self.before.samefile(self.newest)
+
+
+def _refuse_another(there: dict[str, Any], wanted: dict[str, Any], path: Path) -> None:
+    """Refuse a checkpoint of other settings than those that the command asks for."""
+    found = difference(json.loads(json.dumps(there)), json.loads(json.dumps(wanted)))
+    if found:
+        raise HostError(f"{path} holds another training: {shortened(found, 300)}")

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..deep.agents import AGENTS, AgentError
+from ..deep.agents import AGENTS, Adaptation, AgentError
 from ..deep.policy import all_finite, named_leaves
 from ..deep.program import Run
 from ..deep.records import Records
@@ -25,8 +25,9 @@ from . import plain, states
 from .errors import HostError, sentence
 from .learner import KEPT_STATES, Clock, Lanes
 from .making import opened
-from .saving import FORMAT, checksum, describe, file_of
+from .saving import FORMAT, describe, file_of
 from .settings import choose
+from .stored import Stored, checksum, stored
 from .worlds import Worlds, world_of
 
 T = TypeVar("T")
@@ -52,7 +53,7 @@ def load(cls: type[A], path: str | Path, env: Any, settings: dict[str, Any]) -> 
             raise HostError(f"{path} holds a {there}, not a {cls.__name__}: load it with maxmean.{there}.load")
         given = {name: each for name, each in take(text, "given", mapping).items() if name not in settings}
         given = plain.settings(given)
-        choose(cls.make, world_of(env).sight.kind, given)
+        choose(cls.make, world_of(env).sight, given)
         known, clock, records = (
             take(about, "world", mapping),
             _clock(text),
@@ -64,7 +65,8 @@ def load(cls: type[A], path: str | Path, env: Any, settings: dict[str, Any]) -> 
         raise HostError(f"{path} was trained in another kind of environment: {_difference(known, here)}")
     learner = algorithm.learner
     with blaming(path):
-        _fill(arrays, clock, algorithm.settings.replay_capacity, take(about, "settings", mapping))
+        words = learner.engine.program.layout.words
+        _fill(arrays, clock, (algorithm.settings.replay_capacity, words), take(about, "settings", mapping))
     learner.begin()
     learner.run.replay.delete()  # it may be gigabytes, which the one from the file needs
     with blaming(path):
@@ -100,25 +102,11 @@ def blaming(path: Path) -> Iterator[None]:
         raise HostError(said if str(path) in said else f"{path} cannot be used: {said}") from None
 
 
-def read(path: Path, wanted: str = "") -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def read(path: Path, wanted: str = "") -> tuple[dict[str, Any], dict[str, Stored]]:
     """What is in a file, if it is whole and ours; of the arrays, those whose names begin with ``wanted``."""
-    from safetensors import safe_open
-
-    arrays: dict[str, np.ndarray] = {}
-
-    def each(file: Any) -> Iterator[tuple[str, np.ndarray]]:
-        for name in sorted(file.keys()):
-            array = np.require(file.get_tensor(name), requirements="W")
-            if name.startswith(wanted):
-                arrays[name] = array
-            yield name, array
-
     try:
-        if path.exists() and not path.is_file():
-            raise ValueError("it is no file")  # but a pipe, say, which nobody may ever write to
-        with safe_open(path, "numpy") as file:
-            header = file.metadata() or {}
-            found = checksum(header.get("maxmean", ""), each(file))
+        header, arrays = stored(path)
+        found = checksum(header.get("maxmean", ""), arrays)
     except FileNotFoundError:
         raise HostError(f"there is no file {path}") from None
     except Exception as error:  # whatever a stranger's file makes of the reader
@@ -132,18 +120,18 @@ def read(path: Path, wanted: str = "") -> tuple[dict[str, Any], dict[str, np.nda
         kind = take(text, "format", whole())
         if kind != FORMAT:
             raise HostError(f"{path} has format {kind}, which this version of maxmean does not know")
-    return text, arrays
+    return text, {name: each for name, each in arrays.items() if name.startswith(wanted)}
 
 
-def fitting(arrays: dict[str, np.ndarray], name: str, leaf: Any) -> np.ndarray:
+def fitting(arrays: dict[str, Stored], name: str, leaf: Any) -> np.ndarray:
     """The array of that name, if it has the shape and the type that are expected."""
     array = arrays.pop(name, None)
     if array is None or array.shape != leaf.shape or array.dtype != leaf.dtype:
         raise ContentError(f"its array {name} is missing or has another shape; were other settings given?")
-    return array
+    return array.read()
 
 
-def fitting_tree(arrays: dict[str, np.ndarray], start: str, form: T) -> T:
+def fitting_tree(arrays: dict[str, Stored], start: str, form: T) -> T:
     """All arrays whose names begin with ``start``, if they are those of a tree of that form, and no others."""
     leaves = [jnp.asarray(fitting(arrays, f"{start}{name}", leaf)) for name, leaf in named_leaves(form)]
     more = next((name for name in arrays if name.startswith(start)), None)
@@ -160,19 +148,17 @@ def _clock(text: Mapping[str, Any]) -> Clock:
     )
 
 
-def _fill(arrays: dict[str, np.ndarray], clock: Clock, capacity: int, about: Mapping[str, Any]) -> None:
-    """Bring the transitions, of which a file has those that were stored, to the size of the replay."""
-    replay = arrays.get("run.replay")
-    if replay is None or replay.ndim != 2:
+def _fill(arrays: dict[str, Stored], clock: Clock, form: tuple[int, int], about: Mapping[str, Any]) -> None:
+    """Bring the transitions, of which a file has those that were stored, to the replay's form: [capacity, words]."""
+    replay, (capacity, words) = arrays.get("run.replay"), form
+    if replay is None or replay.shape[1:] != (words,):
         raise ContentError("its array run.replay is missing or has another shape")
-    if len(replay) != min(clock.stored, capacity):
+    if replay.shape[0] != min(clock.stored, capacity):
         known = take(about, "replay_capacity", whole(1))
         raise ContentError(
-            f"its {len(replay):,} transitions do not fit into a replay of {capacity:,}: load it with replay_capacity={known}"
+            f"its {replay.shape[0]:,} transitions do not fit into a replay of {capacity:,}: load it with replay_capacity={known}"
         )
-    if len(replay) < capacity:
-        rest = np.zeros((capacity - len(replay), replay.shape[1]), replay.dtype)
-        arrays["run.replay"] = np.concatenate([replay, rest])
+    arrays["run.replay"] = replay.padded(capacity)
 
 
 def _kept(text: Mapping[str, Any], sight: Any) -> deque[tuple[Any, Any]]:
@@ -185,7 +171,7 @@ def _kept(text: Mapping[str, Any], sight: Any) -> deque[tuple[Any, Any]]:
     return deque(pairs, maxlen=KEPT_STATES)
 
 
-def _restore(algorithm: Algorithm, text: Mapping[str, Any], arrays: dict[str, np.ndarray], path: Path) -> str | None:
+def _restore(algorithm: Algorithm, text: Mapping[str, Any], arrays: dict[str, Stored], path: Path) -> str | None:
     """Put the environment where it was; or say why that cannot be done."""
     why = states.obstacle(algorithm.env)
     if why is not None:
@@ -202,6 +188,10 @@ def _restore(algorithm: Algorithm, text: Mapping[str, Any], arrays: dict[str, np
             field.name: fitting(arrays, f"lanes.{field.name}", getattr(learner.lanes, field.name))
             for field in dataclasses.fields(Lanes)
         }
+        if not (np.isfinite(lanes["total"]).all() and (lanes["episode"] < learner.clock.begun).all()):
+            raise ContentError("its arrays lanes.total and lanes.episode hold what no episode under way has")
+        if lanes["seen"].dtype.kind == "f" and not np.isfinite(lanes["seen"]).all():
+            raise ContentError("its array lanes.seen holds numbers that are not finite")
         pending = fitting(arrays, "pending", learner.pending)
         if not ((pending >= 0) & (pending < world.n_actions)).all():
             raise ContentError("its array pending holds actions that there are not")
@@ -225,8 +215,25 @@ def _with_own(run: Run, new: Run, algorithm: Algorithm, about: Mapping[str, Any]
     """The run from the file, with the numbers that settings give it: they may have been given anew."""
     run = run._replace(key=new.key, learning_rate=new.learning_rate, adaptation_rate=new.adaptation_rate)
     agent = algorithm.agent
+    for name, there, here in (("members", run.members, new.members), ("rule", run.rule, new.rule)):
+        if there != here:
+            raise ContentError(f"its array run.{name} must hold {here}, not {there}")
+    if not 0 <= run.member < agent.members:
+        raise ContentError(f"its array run.member must hold a number from 0 to {agent.members - 1}, not {run.member}")
     begun = take(about, agent.parameter_name or "parameter", number)
-    return run if agent.parameter == begun else run._replace(parameter=new.parameter)  # else as far as it has adapted
+    if agent.parameter != begun:
+        return run._replace(parameter=new.parameter)
+    if not _reached(np.asarray(run.parameter), np.asarray(new.parameter), agent.adaptation, run):
+        raise ContentError("its array run.parameter holds what this agent's parameter cannot have become")
+    return run  # as far as it has adapted
+
+
+def _reached(parameter: np.ndarray, first: np.ndarray, adaptation: Adaptation | None, run: Run) -> bool:
+    """Whether an agent can have come to a parameter from its first one; to nan too, once it has diverged."""
+    if adaptation is None:
+        return bool((parameter == first).all())
+    within = (np.float32(adaptation.low) <= parameter) & (parameter <= np.float32(adaptation.high))
+    return bool((within | (parameter == first)).all()) or not all_finite(run.learner.weights)
 
 
 def _difference(known: Mapping[str, Any], here: Mapping[str, Any]) -> str:

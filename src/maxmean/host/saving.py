@@ -18,7 +18,7 @@ import numpy as np
 from ..deep.directory import system_error, unwritten
 from ..deep.policy import named_leaves, with_suffix
 from ..untrusted import few_enough
-from ..whole import appearing
+from ..whole import appearing, make_folder
 from . import plain, states
 from .errors import HostError
 from .worlds import Worlds
@@ -53,8 +53,8 @@ def describe(algorithm: Algorithm) -> dict[str, Any]:
     }
 
 
-def save(algorithm: Algorithm, path: str | Path) -> Path:
-    """Write ``path`` (.safetensors)."""
+def save(algorithm: Algorithm, path: str | Path, *, within: Path | None = None) -> Path:
+    """Write ``path`` (.safetensors), in the place that links there lead to; but through no link ``within`` a directory."""
     from safetensors import SafetensorError
     from safetensors.numpy import save_file
 
@@ -84,8 +84,8 @@ def save(algorithm: Algorithm, path: str | Path) -> Path:
     arrays = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     path = file_of(path)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with appearing(path) as beside:
+        make_folder(path.parent, within=within or path.parent)
+        with appearing(path, within=within) as beside:
             save_file(arrays, beside, {"maxmean": text, "sha256": checksum(text, sorted(arrays.items()))})
     except (OSError, SafetensorError) as error:
         why = error if isinstance(error, OSError) else system_error(error)

@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 
 from ..deep.agents import AGENTS, Agent, AgentError, whole_number
 from ..deep.exploration import EpsilonGreedy
-from ..deep.networks import Perceptron, Trunk
+from ..deep.networks import Convolution, Nature, Perceptron, Trunk
 from ..deep.settings import Settings
 from ..errors import brief, unknown
 from .errors import HostError
 from .habits import setting
+from .spaces import Sight
 
 
 @dataclass(frozen=True)
@@ -96,9 +97,9 @@ class Choice(NamedTuple):
     host: Host
 
 
-def choose(make: Callable[..., Agent], kind: str, given: dict[str, Any]) -> Choice:
-    """The settings for a kind of observation, with what is given in their place; one sentence for what does not fit."""
-    preset = PRESETS[kind]
+def choose(make: Callable[..., Agent], sight: Sight, given: dict[str, Any]) -> Choice:
+    """The settings for what is seen, with what is given in their place; one sentence for what does not fit."""
+    preset = PRESETS[sight.kind]
     own = inspect.signature(make).parameters
     training = {field.name: field.default for field in dataclasses.fields(Settings)}
     host = {field.name: field.default for field in dataclasses.fields(Host)}
@@ -112,6 +113,7 @@ def choose(make: Callable[..., Agent], kind: str, given: dict[str, Any]) -> Choi
         agent.setdefault("exploration", preset.exploration)
         if not isinstance(agent["exploration"], EpsilonGreedy):
             raise HostError(f"exploration must be a maxmean.deep.EpsilonGreedy, not {agent['exploration']!r}")
+    _refuse_network(given.get("network"), sight.shape)
     try:
         return Choice(
             make(**agent),
@@ -124,8 +126,19 @@ def choose(make: Callable[..., Agent], kind: str, given: dict[str, Any]) -> Choi
         raise HostError(str(error)) from None
 
 
+def _refuse_network(trunk: Any, shape: tuple[int, ...]) -> None:
+    """Refuse a network for pictures where there are none, or none so large; JAX would say so in its own words."""
+    if isinstance(trunk, Convolution | Nature) and (len(shape) != 3 or min(shape[:2]) < trunk.LEAST):
+        raise HostError(
+            f"network={type(trunk).__name__} sees pictures, [rows, columns, channels] with {trunk.LEAST} rows and columns at "
+            f"least, and the observations here have the shape {list(shape)}: give another, such as Perceptron((64, 64))"
+        )
+
+
 def _unknown(agent: str, name: str, known: Collection[str]) -> str:
     """What is said of a setting that the agent does not have."""
+    if name == "eval_env":
+        return f"{agent} has no setting 'eval_env': it is an environment, which no file gives: say load(path, env, eval_env=...)"
     others = [make.__name__ for make in AGENTS.values() if name in inspect.signature(make).parameters]
     theirs = (
         f"{agent} has no setting {name!r}: {' and '.join(others)} {'has' if len(others) == 1 else 'have'} it"

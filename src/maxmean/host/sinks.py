@@ -15,7 +15,7 @@ from ..deep.directory import alone, check_name, system_error, unwritten, writing
 from ..deep.records import Records, read_table
 from ..errors import missing
 from ..untrusted import ContentError
-from ..whole import write_whole
+from ..whole import refuse_links, write_whole
 from .errors import HostError, sentence
 
 Sink = Callable[[dict[str, Any], Records], None]
@@ -52,6 +52,8 @@ def open_sinks(
         if tensorboard:
             if folder is None:
                 raise HostError("TensorBoard reads from a folder: give one as out")
+            with writing(folder / "tensorboard"):
+                refuse_links(folder / "tensorboard", folder)
             board = stack.enter_context(_Board(folder / "tensorboard", step))
             sinks.sinks.append(board.add)
         if wandb:
@@ -142,7 +144,7 @@ def _folder(folder: Path, about: dict[str, Any], records: Records) -> Iterator[P
     with alone(folder):
         _refuse_another(folder, records)
         with writing(folder / "plan.json"):
-            write_whole(folder / "plan.json", json.dumps(about, indent=1).encode())
+            write_whole(folder / "plan.json", json.dumps(about, indent=1).encode(), within=folder)
         yield folder
 
 

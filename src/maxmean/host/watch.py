@@ -62,7 +62,7 @@ def load(path: Path, env: str | None = None) -> tuple[Policy, Any]:
         name = env or _named(about, path)
     made = _drawing(name)
     with blaming(path):
-        choose(kind.make, World(made).sight.kind, given)
+        choose(kind.make, World(made).sight, given)
     agent = kind(made, **{**given, "replay_capacity": 1, "warmup": 1})  # it will not learn
     if any(agent.describe()["world"][part] != known.get(part) for part in ("shape", "type", "actions")):
         raise HostError(

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..errors import MaxmeanError
 from ..untrusted import ContentError, contents, parse
-from ..whole import write_whole
+from ..whole import make_folder, write_whole
 from .tables import LARGEST
 
 LARGEST_JSON = 1 << 24
@@ -46,13 +46,11 @@ def read_object(path: Path) -> dict[str, Any]:
         raise DamagedError(f"{str(path)!r} is damaged: {error}") from None
 
 
-def write_file(path: Path, content: bytes) -> None:
-    """Write a file whole, with the folders that it needs; a link in its place goes, and what it leads to stays as it is."""
+def write_file(path: Path, content: bytes, within: Path) -> None:
+    """Write a file of the directory ``within`` whole, with the folders that it needs, and through no link."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path.is_symlink():
-            path.unlink()
-        write_whole(path, content)
+        make_folder(path.parent, within=within)
+        write_whole(path, content, within=within)
     except OSError as error:
         raise unwritable(error, path) from None
 

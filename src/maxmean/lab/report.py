@@ -52,7 +52,7 @@ def write_report(store: Store, folder: Path, prefer: tuple[str, int] | None = No
             left_out.append(LeftOut(judged.experiment.name, str(error)))
             continue
         for name, content in files.items():
-            write_file(folder / name, content)
+            write_file(folder / name, content, folder)
         written |= set(files)
         sections.append(section)
         verdicts += judged.verdicts
@@ -62,7 +62,7 @@ def write_report(store: Store, folder: Path, prefer: tuple[str, int] | None = No
         say(each)
     page = folder / "report.html"
     earlier = _linked(page)
-    write_file(page, _page(sections, verdicts).encode())
+    write_file(page, _page(sections, verdicts).encode(), folder)
     _remove(folder, earlier - written)
     return page
 

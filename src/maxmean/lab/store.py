@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
-from ..whole import half_written, sweep
+from ..whole import half_written, refuse_links, sweep
 from .experiment import Shard
 from .files import LARGEST_JSON, DamagedError, StoreError, read_bytes, read_object, said, unwritable, write_file
 from .tables import Layout, TableError, read_table
@@ -74,9 +74,12 @@ class Store:
         elif not all(half_written(path) for path in self.root.iterdir()):
             raise StoreError(f"{str(self.root)!r} holds other files: choose an empty or a new directory with --out")
         else:
-            write_file(marker, _json({"format": FORMAT, "maxmean": __version__}))
+            write_file(marker, _json({"format": FORMAT, "maxmean": __version__}), self.root)
         if create:
-            for folder in (self.root, *(path for path in self.root.iterdir() if path.is_dir())):
+            for folder in (
+                self.root,
+                *(path for path in self.root.iterdir() if path.is_dir() and not path.is_symlink()),
+            ):
                 sweep(folder)
 
     def has(self, shard: Shard, layout: Layout | None = None) -> bool:
@@ -95,8 +98,8 @@ class Store:
             "seconds": round(seconds, 3),
             "versions": software(packages),
         }
-        write_file(self._path(shard, "parquet"), table)
-        write_file(self._path(shard, "json"), _json(manifest))
+        write_file(self._path(shard, "parquet"), table, self.root)
+        write_file(self._path(shard, "json"), _json(manifest), self.root)
 
     def read(self, shard: Shard, layout: Layout | None = None) -> tuple[pd.DataFrame, dict[str, Any]]:
         """A shard's table, as its layout wants it, and its manifest."""
@@ -111,6 +114,7 @@ class Store:
         for kind in ("json", "parquet"):
             path = self._path(shard, kind)
             try:
+                refuse_links(path.parent, self.root)
                 path.unlink(missing_ok=True)
             except OSError as error:
                 raise unwritable(error, path) from None
@@ -123,7 +127,7 @@ class Store:
             raise StoreError(
                 f"{experiment} has too many shards for one plan, {len(plan.shards):,}: choose fewer settings"
             )
-        write_file(self.plan_path(experiment, scale, seed), content)
+        write_file(self.plan_path(experiment, scale, seed), content, self.root)
 
     def read_plan(self, experiment: str, scale: str, seed: int) -> Plan | None:
         """What makes up an experiment at a scale from a seed; None if it was never run here."""
@@ -161,7 +165,13 @@ class Store:
 
     def folder(self, shard: Shard) -> Path:
         """Where a long shard keeps its state while it is under way; nothing is there before and after."""
-        return self.root / shard.experiment / f"{shard.key}.state"
+        path = self.root / shard.experiment / f"{shard.key}.state"
+        try:
+            if path.is_symlink():  # a stranger's: it could lead to any training of the user's
+                path.unlink()
+        except OSError as error:
+            raise unwritable(error, path) from None
+        return path
 
     def _path(self, shard: Shard, kind: str) -> Path:
         return self.root / shard.experiment / f"{shard.key}.{kind}"

@@ -27,10 +27,10 @@ HEADS = 10
 def ours(agent_name: str, steps: int) -> float:
     """Steps a second of one run."""
     from maxmean import deep, envs
-    from maxmean.deep.block import make_blocks
-    from maxmean.deep.plan import Plan
+    from maxmean.deep.device.block import make_blocks
+    from maxmean.deep.device.plan import TrainingPlan
 
-    plan = Plan.of(envs.make("minatar/breakout"), deep.AGENTS[agent_name](), 1, None, deep.Settings())
+    plan = TrainingPlan.of(envs.make("minatar/breakout"), deep.AGENTS[agent_name](), 1, None, deep.Settings())
     (block,) = make_blocks(plan, batched=False)
     block.create()
     block.advance(block.settings.warmup + 20, lambda: False)

@@ -5,7 +5,7 @@
 Every line is measured in a process of its own, so that its peak of memory is its own. Everything is included: environment,
 replay, acting, update. An update must move each weight nine times through the device's memory: read by the target network, by
 the forward and by the backward pass, and read and written as weight and as two moments. Where the update is not one kernel's
-work (see ``maxmean.deep.fused``) it is eleven times: the gradient is written and read too. Once more where the rule looks at
+work (see ``maxmean.deep.core.fused``) it is eleven times: the gradient is written and read too. Once more where the rule looks at
 the online network's next values. That over the bandwidth is the bound.
 """
 
@@ -39,10 +39,10 @@ def measure(agent_name: str, runs: int, game: str) -> str:
     import numpy as np
 
     from maxmean import deep, envs
-    from maxmean.deep.block import make_blocks
-    from maxmean.deep.plan import Plan
+    from maxmean.deep.device.block import make_blocks
+    from maxmean.deep.device.plan import TrainingPlan
 
-    plan = Plan.of(envs.make(f"minatar/{game}"), deep.AGENTS[agent_name](), runs, None, deep.Settings())
+    plan = TrainingPlan.of(envs.make(f"minatar/{game}"), deep.AGENTS[agent_name](), runs, None, deep.Settings())
     (block,) = make_blocks(plan, batched=True)
     block.create()
     block.advance(block.settings.warmup, lambda: False)

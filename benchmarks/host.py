@@ -75,8 +75,8 @@ def ours(name: str, algorithm: str, steps: int) -> float:
     agent.learn(WARMUP + 20)
     begin, at = time.perf_counter(), agent.num_timesteps
     while agent.num_timesteps < at + steps:  # without the test at the end of learn()
-        agent.learner.step()
-    np.asarray(agent.learner.run.tally.updates)  # the last update too
+        agent.driver.step()
+    np.asarray(agent.driver.run.tally.updates)  # the last update too
     return steps / (time.perf_counter() - begin)
 
 

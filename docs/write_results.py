@@ -14,7 +14,9 @@ import numpy as np
 from maxmean.lab.claims import Measured, Verdict
 from maxmean.lab.experiment import Results
 from maxmean.lab.experiments import EXPERIMENTS
-from maxmean.lab.experiments.minatar.claims import ADAPTIVE, ALPHAS, UNBIASED, VARIANTS, Ends, mean_over_games, power
+from maxmean.lab.experiments.minatar.claims import UNBIASED
+from maxmean.lab.experiments.minatar.ends import Ends, mean_over_games
+from maxmean.lab.experiments.minatar.variants import ADAPTIVE, ALPHAS, VARIANTS, power
 from maxmean.lab.run import SHIPPED, load_best, verdicts
 from maxmean.lab.store import Store
 
@@ -49,7 +51,7 @@ def pages() -> dict[str, str]:
             "numbers": numbers(judged),
         },
         "bias.md": {"agents": agent_table(study, ends), "alpha": alpha_table(ends)},
-        "notes/minatar.md": {"seeds": seeds_table(study)},
+        "notes/minatar.md": {"seeds": seeds_table(study), "longer": longer_table(study)},
         "notes/bias.md": {
             "alphas": alphas_table(ends),
             "returns": return_table(ends),
@@ -110,6 +112,18 @@ def seeds_table(study: Results[Any]) -> str:
         for game, higher, lower in compared
     ]
     return _table(["margin [95% interval]", f"first {few} seeds", f"{more} further ones", f"all {every}, judged"], rows)
+
+
+def longer_table(study: Results[Any]) -> str:
+    """The runs that are longer than the study's, by million steps: means over the half million before."""
+    rows = []
+    for table in study.apart.values():
+        for million in range(1, int(table["step"].max() // 1_000_000) + 1):
+            end = million * 1_000_000
+            window = table[(table["step"] > end - 500_000) & (table["step"] <= end)]
+            runs = window.groupby("seed")[["test_return", "bias", "value"]].mean()
+            rows.append([str(million), *(_number(runs[column].to_numpy(), column) for column in runs)])
+    return _table(["million steps", "return", "bias", "mean Q"], rows)
 
 
 def agent_table(study: Results[Any], ends: Ends) -> str:

@@ -11,12 +11,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from maxmean.deep import rollouts
 from maxmean.deep.agents import Agent
-from maxmean.deep.family import Family
+from maxmean.deep.core.family import Family
+from maxmean.deep.core.replay import Transition
+from maxmean.deep.core.run import Run
+from maxmean.deep.device import rollouts
+from maxmean.deep.device.program import Program
 from maxmean.deep.networks import Convolution, Dense, Ensemble, Perceptron, Trunk, Weights
-from maxmean.deep.program import Program, Run
-from maxmean.deep.replay import Transition
 from maxmean.deep.settings import Settings
 from maxmean.envs import Environment, Step
 from maxmean.envs.random import below, words
@@ -106,30 +107,40 @@ SMALL = Settings(
 )
 
 
+@dataclass(frozen=True)
+class Toy(Program):
+    """A program with the settings that its driver would read."""
+
+    driver: Settings
+
+
 def program_of(
     *agents: Agent, environment: Environment = CORRIDOR, settings: Settings = SMALL, trunk: Trunk | None = None
-) -> Program:
+) -> Toy:
     """The program of these agents, with a small trunk."""
     fitting = Perceptron((8,)) if len(environment.observation.shape) == 1 else Convolution(2)
-    return Program(environment, Family.of(agents), settings, fitting if trunk is None else trunk)
+    made = Program.of(environment, Family.of(agents), settings, fitting if trunk is None else trunk)
+    return Toy(made.environment, made.family, made.network, made.settings, made.measuring, settings)
 
 
-OWN = ("key", "learning_rate", "members", "rule", "parameter", "adaptation_rate")
-"""What a run is given, in the order of ``program.create``."""
-
-
-def start(program: Program, agent: Agent, seed: int = 1, learning_rate: float | None = None) -> Run:
+def start(program: Toy, agent: Agent, seed: int = 1, learning_rate: float | None = None) -> Run:
     """A run of ``agent`` at its beginning, as ``program.create`` gives it but with weights from NumPy, which need no compiler."""
-    rate = program.settings.learning_rate if learning_rate is None else learning_rate
-    own = (np.array([seed, 7], np.uint32), np.float32(rate), *program.family.choice(agent))
-    zeros = zeros_like(jax.eval_shape(program.create, *own))
+    rate = program.driver.learning_rate if learning_rate is None else learning_rate
+    key, traits = np.array([seed, 7], np.uint32), program.family.traits(agent, rate)
+    zeros = zeros_like(jax.eval_shape(program.create, key, traits))
     weights = random_weights(program.network, seed)
     return zeros._replace(
-        **dict(zip(OWN, own, strict=True)),
+        key=key,
+        traits=traits,
         learner=zeros.learner._replace(weights=weights, target=weights),
-        state=reset(program.environment, own[0])[0],
+        episode=zeros.episode._replace(state=reset(program.environment, key)[0]),
         diverged=np.int32(-1),
     )
+
+
+def with_traits(run: Run, **changes: Any) -> Run:
+    """The run with some of its traits changed."""
+    return run._replace(traits=run.traits._replace(**changes))
 
 
 def zeros_like(shapes: Any) -> Any:
@@ -160,9 +171,9 @@ def learn(program: Program, run: Run, begin: int, steps: int) -> Run:
     return program.learn(run, jnp.int32(begin), jnp.int32(steps))
 
 
-def short(program: Program, run: Run, copies: Array | int = 4) -> Run:
+def short(program: Toy, run: Run, copies: Array | int = 4) -> Run:
     """A whole short run: the warm-up, then periods of updates, after each of which the target is copied and the agent adapts."""
-    warmup, period = program.settings.warmup, program.settings.target_period
+    warmup, period = program.driver.warmup, program.driver.target_period
     run = program.collect(run, jnp.int32(0), jnp.int32(warmup))
 
     def between(i: Array, run: Run) -> Run:
@@ -174,7 +185,7 @@ def short(program: Program, run: Run, copies: Array | int = 4) -> Run:
     return jax.lax.fori_loop(0, copies, between, run)
 
 
-def _side_by_side(program: Program, runs: Run, copies: int) -> Run:
+def _side_by_side(program: Toy, runs: Run, copies: int) -> Run:
     return jax.vmap(partial(short, program), in_axes=(0, None))(runs, copies)
 
 
@@ -183,11 +194,11 @@ _shorts = jax.jit(_side_by_side, static_argnums=0)
 _quick_shorts = jax.jit(_side_by_side, static_argnums=0, compiler_options=QUICK)
 
 
-def short_run(program: Program, run: Run, copies: int = 4) -> Run:
+def short_run(program: Toy, run: Run, copies: int = 4) -> Run:
     return _short(program, run, copies)
 
 
-def short_runs(program: Program, runs: Run, copies: int = 4, *, quick: bool = False) -> Run:
+def short_runs(program: Toy, runs: Run, copies: int = 4, *, quick: bool = False) -> Run:
     """Several short runs side by side: all leaves of ``runs`` have one more axis."""
     return (_quick_shorts if quick else _shorts)(program, runs, copies)
 
@@ -245,4 +256,4 @@ def filled_with(program: Program, run: Run, states: Sequence[Place]) -> Run:
 @partial(jax.jit, static_argnums=0, compiler_options=QUICK)
 def _row(program: Program, state: Place) -> Array:
     transition = Transition(state, jnp.uint8(0), jnp.float32(0), jnp.bool_(False), state, jnp.uint32(1))
-    return program.layout.pack(transition)
+    return program.learning.layout.pack(transition)

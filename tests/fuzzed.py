@@ -28,14 +28,13 @@ def table(name: str) -> Kind:
 
     def use(folder: Path) -> Any:
         from maxmean.mev.compare import compare_problem
-        from maxmean.mev.estimate import Problem
-        from maxmean.mev.files import stream_table
-        from maxmean.mev.inputs import refuse_unusable
-        from maxmean.mev.layouts import Columns, read_options
+        from maxmean.mev.data.collect import read_options
+        from maxmean.mev.data.files import stream_table
+        from maxmean.mev.data.recognise import Columns
         from maxmean.mev.methods import Settings
+        from maxmean.mev.problem import Problem
 
         options = read_options(stream_table(str(folder / name)), Columns())
-        refuse_unusable(options)
         problem = Problem.of(options, Settings(), lower_is_better=False, seed=0, resamples=10)
         return json.dumps(compare_problem(problem, ["me", "ke"], level=0.95).to_dict(), allow_nan=False)
 
@@ -60,7 +59,7 @@ def _use_agent(folder: Path) -> Any:
     import numpy as np
 
     from maxmean import KEBDQN
-    from maxmean.host import watch
+    from maxmean.deep.host import watch
 
     _little_memory()
     with warnings.catch_warnings():
@@ -81,7 +80,7 @@ def _forge_agent(folder: Path, luck: random.Random) -> None:
 
 def _little_memory() -> None:
     """Have the machine look like one with half a gigabyte, so that what asks for more is refused before it is taken."""
-    from maxmean.deep import memory
+    from maxmean.deep.core import memory
 
     memory.available = lambda: 2**29
 
@@ -166,11 +165,11 @@ def _use_checkpoints(folder: Path) -> Any:
     import numpy as np
 
     from maxmean.deep import checkpoint
-    from maxmean.deep.block import make_blocks
-    from maxmean.deep.plan import Plan
+    from maxmean.deep.device.block import make_blocks
+    from maxmean.deep.device.plan import TrainingPlan
 
     env, settings = _toy()
-    (block,) = make_blocks(Plan.of(env, "dqn", 1, None, settings), batched=None)
+    (block,) = make_blocks(TrainingPlan.of(env, "dqn", 1, None, settings), batched=None)
     block.create()
     records = checkpoint.restore(folder / "checkpoints", [block], lambda sentence: None)
     table = "" if records is None else records.frame().to_json()
@@ -182,10 +181,10 @@ def _make_results(folder: Path) -> None:
     from maxmean.lab.engines import Inline
     from maxmean.lab.experiments import EXPERIMENTS
     from maxmean.lab.progress import Silent
-    from maxmean.lab.run import Job, reproduce
+    from maxmean.lab.run import ExperimentJob, reproduce
     from maxmean.lab.store import Store
 
-    reproduce([Job.of(EXPERIMENTS["correlation"], "quick", [])], Store(folder), Inline(), 0, Silent())
+    reproduce([ExperimentJob.of(EXPERIMENTS["correlation"], "quick", [])], Store(folder), Inline(), 0, Silent())
 
 
 def _use_results(folder: Path) -> Any:

@@ -10,8 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 
 from maxmean import cli
+
+COMMANDS = typer.main.get_command(cli.app)
+"""What Typer makes of the signatures, once for all commands: it takes longer than most of them."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,7 @@ def maxmean(*arguments: object, cwd: Path | None = None, stdin: bytes | None = N
     out, err = _stream(), _stream()
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
         patch.setenv("COLUMNS", str(columns))
+        patch.setattr(cli, "app", COMMANDS)
         patch.setattr(sys, "argv", ["maxmean", *map(str, arguments)])
         if stdin is not None:
             patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))

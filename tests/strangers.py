@@ -15,7 +15,7 @@ from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
 from maxmean.deep import policy
-from maxmean.host import saving
+from maxmean.deep.host import saving
 
 NASTY: tuple[Any, ...] = (
     None,

@@ -28,7 +28,7 @@ import pytest
 import maxmean as mm
 from inside import maxmean
 from maxmean import cli, mev
-from maxmean.mev.limits import LONGEST_ROW
+from maxmean.mev.data.limits import LONGEST_ROW
 
 RNG = np.random.default_rng(20)
 DATA = {name: RNG.normal(mu, 2, 12).round(3) for name, mu in (("red", 1.0), ("green", 1.5), ("blue", -1.0))}
@@ -723,7 +723,7 @@ def test_every_way_out_does_what_python_does_when_it_ends(command: str, status: 
     code = f"""
 import atexit, sys, threading, time, typer
 from maxmean import cli
-from maxmean.mev.data import DataError
+from maxmean.mev.errors import DataError
 @cli.app.command()
 def go():
     atexit.register(lambda: print("last words", file=sys.stderr))

@@ -13,9 +13,11 @@ from typing import Any
 import pytest
 
 import maxmean
+from maxmean.deep.registry import FUNCTIONS
 
 PAGES = sorted((Path(__file__).parents[1] / "docs" / "api").glob("*.md"))
 LISTED = [name for page in PAGES for name in re.findall(r"^::: (\S+)$", page.read_text(), flags=re.M)]
+LISTED += [f"maxmean.{name}" for page in PAGES if "<!-- classes -->" in page.read_text() for name in FUNCTIONS]
 ROOMS = ["maxmean", *(f"maxmean.{room.name}" for room in pkgutil.iter_modules(maxmean.__path__) if room.ispkg)]
 PACKAGES = sorted({*ROOMS, *(name.rpartition(".")[0] for name in LISTED)})
 """The rooms, and whatever else a page takes a name from."""

@@ -80,6 +80,12 @@ def test_every_algorithm_has_its_page_and_every_page_its_curve(build: ModuleType
             assert build.curve(name).count("<svg") == 1
 
 
+def test_the_reference_has_every_agents_class(build: ModuleType) -> None:
+    shown = build.on_page_markdown((ROOT / "docs" / "api" / "host.md").read_text())
+    linked = re.findall(r"^\| \[`maxmean\.(\w+)`\]\(\.\./algorithms/([\w-]+)\.md\)", shown, flags=re.M)
+    assert {name: kind for kind, name in linked} == {name: make.__name__ for name, make in AGENTS.items()}
+
+
 def test_a_curve_says_how_many_seeds_it_shows(build: ModuleType) -> None:
     assert "MinAtar, 5 seeds (20 of dqn on breakout; 20 of dqn on seaquest), learning rate" in build.curve("dqn")
     assert "MinAtar, 5 seeds, learning rate" in build.curve("bdqn")

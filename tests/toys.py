@@ -7,14 +7,16 @@ import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
-from maxmean.lab.claims import Claim, Finding, Measured
+from maxmean.lab.claims import Finding, Measured
 from maxmean.lab.experiment import Experiment, Results
+
+if TYPE_CHECKING:  # every worker process imports this module
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -62,8 +64,6 @@ def misbehave(trouble: str) -> None:
         raise RuntimeError("the first attempt fails")
 
 
+@Toy.claim("X1", "the mean is positive", "nowhere")
 def _judge(results: Results[Settings]) -> Finding:
     return Finding({"mean": Measured.mean(results.table["value"])})
-
-
-Toy.claims = (Claim("X1", "the mean is positive", "nowhere", _judge),)

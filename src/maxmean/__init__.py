@@ -2,64 +2,46 @@
 
 Estimators of the maximum expected value. ``maxmean.estimate(data)`` is the front door, :mod:`maxmean.mev` the statistics behind
 it, :mod:`maxmean.tabular` the learners on finite MDPs, :mod:`maxmean.envs` environments in JAX, :mod:`maxmean.deep` deep
-learners there, :mod:`maxmean.host` the same in Gymnasium's environments, :mod:`maxmean.lab` the laboratory that checks them.
+learners there, :mod:`maxmean.deep.host` the same in Gymnasium's environments, :mod:`maxmean.lab` the laboratory that checks them.
 """
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from .deep.registry import FUNCTIONS
+from .lazy import lazily
 
 if TYPE_CHECKING:
-    from . import mev
-    from .host.algorithms import BDQN, DDQN, DQN, KEBDQN, SCDQN, TEBDQN, AdaKEBDQN, AdaTEBDQN, MaxMinDQN
-    from .mev.compare import Comparison, compare
-    from .mev.data import DataError
-    from .mev.estimate import Estimate, estimate
+    from . import deep as deep
+    from . import envs as envs
+    from . import lab as lab
+    from . import mev as mev
+    from . import tabular as tabular
+    from .deep.host import HostAgent
+    from .mev.compare import Comparison as Comparison
+    from .mev.compare import compare as compare
+    from .mev.errors import ArgumentError as ArgumentError
+    from .mev.errors import DataError as DataError
+    from .mev.estimate import Estimate as Estimate
+    from .mev.estimate import estimate as estimate
 
-__version__ = "0.1.0"
-
-__all__ = [
-    "BDQN",
-    "DDQN",
-    "DQN",
-    "KEBDQN",
-    "SCDQN",
-    "TEBDQN",
-    "AdaKEBDQN",
-    "AdaTEBDQN",
-    "Comparison",
-    "DataError",
-    "Estimate",
-    "MaxMinDQN",
-    "compare",
-    "estimate",
-    "mev",
-]
-
-_ROOMS = ("deep", "envs", "host", "lab", "mev", "tabular")
-
-_AGENTS = ("BDQN", "DDQN", "DQN", "KEBDQN", "SCDQN", "TEBDQN", "AdaKEBDQN", "AdaTEBDQN", "MaxMinDQN")
+__version__ = "0.2.0"
 
 _HOME = {
     "Comparison": "mev.compare",
     "compare": "mev.compare",
-    "DataError": "mev.data",
+    "ArgumentError": "mev.errors",
+    "DataError": "mev.errors",
     "Estimate": "mev.estimate",
     "estimate": "mev.estimate",
-} | dict.fromkeys(_AGENTS, "host")
+} | dict.fromkeys(FUNCTIONS, "deep.host")
 
+__all__ = sorted(["mev", *_HOME])
 
-def __getattr__(name: str) -> Any:
-    """Import on first use: ``import maxmean`` alone stays quick."""
-    if name in _ROOMS:
-        return importlib.import_module(f".{name}", __name__)
-    if name in _HOME:
-        return getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
-    from .errors import no_attribute
+if TYPE_CHECKING:
 
-    raise AttributeError(no_attribute(__name__, name, __all__), name=name)
+    def __getattr__(name: str) -> type[HostAgent]: ...  # the agents of the registry; all else is named above
 
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+else:
+    __getattr__, __dir__ = lazily(__name__, _HOME, modules=("deep", "envs", "lab", "mev", "tabular"))

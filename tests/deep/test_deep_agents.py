@@ -21,11 +21,11 @@ from maxmean.deep.agents import (
     Adaptation,
     AdaTEBDQN,
     Agent,
-    AgentError,
     MaxMinDQN,
 )
+from maxmean.deep.checks import AgentError
+from maxmean.deep.core.family import Family, families
 from maxmean.deep.exploration import EpsilonGreedy, HeadPerEpisode
-from maxmean.deep.family import Family, families
 from maxmean.deep.settings import Settings
 
 
@@ -84,16 +84,16 @@ def test_agents_that_differ_in_numbers_and_rules_are_one_family() -> None:
     assert family.bootstrapped
     assert family.online
     assert not family.whole_networks
-    chosen = [family.choice(agent) for agent in heads]
-    assert [int(rule) for _, rule, _, _ in chosen] == [0, 1, 1, 2, 1, 1]
-    assert [float(rate) for *_, rate in chosen] == pytest.approx([0, 0, 0, 0, 1e-3, 1e-4])
-    assert [float(parameter) for *_, parameter, _ in chosen] == pytest.approx([0, 0.1, 0.2, 0, 0.25, 0.25])
+    traits = [family.traits(agent, 0.01) for agent in heads]
+    assert [int(each.rule) for each in traits] == [0, 1, 1, 2, 1, 1]
+    assert [float(each.adaptation_rate) for each in traits] == pytest.approx([0, 0, 0, 0, 1e-3, 1e-4])
+    assert [float(each.parameter) for each in traits] == pytest.approx([0, 0.1, 0.2, 0, 0.25, 0.25])
 
 
 def test_one_for_each_head_is_what_all_of_the_family_have() -> None:
     heads = [TEBDQN(0.1, 3), AdaTEBDQN(k=3, per_head=True)]
     family = Family.of(heads)
-    assert [family.choice(agent)[2].shape for agent in heads] == [(3,), (3,)]
+    assert [family.traits(agent, 0.01).parameter.shape for agent in heads] == [(3,), (3,)]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from maxmean.deep.exploration import EpsilonGreedy, HeadPerEpisode, vote
+from maxmean.deep.core.acting import vote
+from maxmean.deep.exploration import EpsilonGreedy, HeadPerEpisode
 
 Q = jnp.array([0.5, 2.0, 2.0, -1.0])
 

@@ -11,13 +11,13 @@ import pytest
 
 from deep_toys import random_weights
 from maxmean import envs
-from maxmean.deep import fused
 from maxmean.deep.agents import BDQN, DQN, KEBDQN, Agent, MaxMinDQN
-from maxmean.deep.family import Family
+from maxmean.deep.core import fused
+from maxmean.deep.core.family import Family
+from maxmean.deep.core.optimizers import Corrections
+from maxmean.deep.core.update import Batch, Update
 from maxmean.deep.networks import Convolution, Ensemble
-from maxmean.deep.optimizers import Corrections
 from maxmean.deep.settings import Settings
-from maxmean.deep.update import Batch, Update
 
 RATE, FIRST, SECOND = 0.01, 1.7, 2.5
 
@@ -87,7 +87,7 @@ def update_of(agent: Agent, **changes: object) -> Update:
     settings = Settings(**{"hidden": 64, "batch_size": 16, **changes})  # type: ignore[arg-type]
     family = Family.of([agent])
     network = Ensemble(Convolution(), (10, 10, 4), 6, family.members, family.shared, settings.hidden)
-    return Update(family, network, settings)
+    return Update(family, network, settings.learning)
 
 
 def some_batch(rng: np.random.Generator, size: int, members: int) -> Batch:
@@ -129,9 +129,7 @@ def test_an_update_with_kernels_is_one_without(
         assert update.one_kernel is there
         step, learner, losses = jax.jit(lambda *each: update(*each)), start, None
         for batch in batches:
-            learner, losses = step(
-                learner, batch, jnp.int32(agent.members), 0, jnp.float32(agent.parameter), 1e-3, jnp.uint32(0)
-            )
+            learner, losses = step(learner, batch, update.family.traits(agent, 1e-3), jnp.uint32(0))
         ends.append((learner, losses))
     for ours, theirs in zip(*map(jax.tree.leaves, ends), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=2e-6)
@@ -158,4 +156,4 @@ def test_the_study_would_use_it(with_kernels: Callable[[bool], None]) -> None:
         seen = envs.make(f"minatar/{game}").observation
         family = Family.of([KEBDQN()])
         network = Ensemble(Convolution(), seen.shape, 6, family.members, family.shared)
-        assert Update(family, network, Settings()).one_kernel
+        assert Update(family, network, Settings().learning).one_kernel

@@ -12,10 +12,12 @@ import pytest
 
 from deep_toys import CORRIDOR, QUICK, SMALL, program_of, short_runs, start, together
 from maxmean import envs
-from maxmean.deep import Settings, rollouts, train
+from maxmean.deep import Settings, train
 from maxmean.deep.agents import BDQN, DDQN, DQN, KEBDQN, SCDQN, TEBDQN, AdaKEBDQN, AdaTEBDQN, Agent, MaxMinDQN
+from maxmean.deep.core.run import Run
+from maxmean.deep.device import rollouts
+from maxmean.deep.device.program import Program
 from maxmean.deep.exploration import EpsilonGreedy
-from maxmean.deep.program import Program, Run
 from maxmean.envs import Environment
 
 EXPLORES = EpsilonGreedy(1.0, 0.1, 500)

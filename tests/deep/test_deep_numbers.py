@@ -16,8 +16,9 @@ import pytest
 from deep_toys import CORRIDOR
 from inside import maxmean
 from maxmean import deep
-from maxmean.deep import memory
-from maxmean.deep.plan import MOST_RUNS, Plan
+from maxmean.deep.core import memory
+from maxmean.deep.device.plan import TrainingPlan
+from maxmean.deep.runs import MOST_RUNS
 from maxmean.deep.settings import Settings
 
 ODD: Any = object()
@@ -134,7 +135,7 @@ def test_as_many_runs_as_there_may_be_are_refused_quickly(monkeypatch: pytest.Mo
     with pytest.raises(deep.AgentError, match="use fewer seeds"):
         train(seeds=MOST_RUNS)
     with pytest.raises(deep.AgentError, match="at most 10,000 runs, not 20,000"):
-        Plan.of(CORRIDOR, ["dqn", "ddqn"], MOST_RUNS, None, Settings())
+        TrainingPlan.of(CORRIDOR, ["dqn", "ddqn"], MOST_RUNS, None, Settings())
 
 
 @pytest.mark.parametrize(
@@ -144,7 +145,7 @@ def test_a_device_that_finds_no_room_is_told_in_a_sentence(said: str, monkeypatc
     def full(_: object) -> None:
         raise jax.errors.JaxRuntimeError(said)
 
-    monkeypatch.setattr(deep.block.Block, "create", full)
+    monkeypatch.setattr(deep.device.block.Block, "create", full)
     with pytest.raises(deep.AgentError, match="the device has not enough memory left for this training, which needs"):
         train()
 
@@ -153,7 +154,7 @@ def test_another_error_of_the_device_is_not_called_so(monkeypatch: pytest.Monkey
     def broken(_: object) -> None:
         raise jax.errors.JaxRuntimeError("INTERNAL: something else")
 
-    monkeypatch.setattr(deep.block.Block, "create", broken)
+    monkeypatch.setattr(deep.device.block.Block, "create", broken)
     with pytest.raises(jax.errors.JaxRuntimeError, match="something else"):
         train()
 

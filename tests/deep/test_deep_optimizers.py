@@ -8,7 +8,7 @@ import numpy as np
 import optax
 import pytest
 
-from maxmean.deep.optimizers import adam
+from maxmean.deep.core.optimizers import adam
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e3])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property, partial
 from typing import Any
 
@@ -16,6 +16,7 @@ from deep_toys import (
     CORRIDOR,
     QUICK,
     Table,
+    Toy,
     apart,
     collect,
     differences,
@@ -27,16 +28,18 @@ from deep_toys import (
     start,
     structure,
     together,
+    with_traits,
 )
 from maxmean.deep import targets
 from maxmean.deep.agents import BDQN, DDQN, DQN, SCDQN, TEBDQN, AdaTEBDQN, Agent, MaxMinDQN
+from maxmean.deep.core.family import Family
+from maxmean.deep.core.replay import Transition
+from maxmean.deep.core.run import Run
+from maxmean.deep.core.update import Batch, Update
+from maxmean.deep.device.program import Program
 from maxmean.deep.exploration import HeadPerEpisode
-from maxmean.deep.family import Family
-from maxmean.deep.program import Program, Run
-from maxmean.deep.replay import Transition
 from maxmean.deep.settings import Settings
 from maxmean.deep.targets import value_of
-from maxmean.deep.update import Batch, Update
 from maxmean.envs import Breakout, Environment
 
 MAX_HEADS = Agent("max-heads", targets.maximum, HeadPerEpisode(), members=3)
@@ -55,15 +58,15 @@ def stored(program: Program, run: Run, begin: int, end: int) -> Transition:
 
 @partial(jax.jit, static_argnums=0)
 def unpacked(program: Program, rows: jax.Array) -> Transition:
-    return jax.vmap(program.layout.unpack)(rows)
+    return jax.vmap(program.learning.layout.unpack)(rows)
 
 
 def unlike(a: Run, b: Run) -> list[str]:
     """Where two runs differ, other than in the names of what they follow."""
-    return differences(a, b._replace(rule=a.rule, parameter=a.parameter))
+    return differences(a, with_traits(b, rule=a.traits.rule, parameter=a.traits.parameter))
 
 
-def finished(agent: Agent, program: Program) -> Run:
+def finished(agent: Agent, program: Toy) -> Run:
     return short_run(program, start(program, agent))
 
 
@@ -101,7 +104,7 @@ class UnmaskedUpdate(Update):
 
 
 @dataclass(frozen=True)
-class Unmasked(Program):
+class Unmasked(Toy):
     @cached_property
     def update(self) -> Update:
         return UnmaskedUpdate(self.family, self.network, self.settings)
@@ -110,7 +113,7 @@ class Unmasked(Program):
 @pytest.mark.parametrize("environment", ENVIRONMENTS)
 def test_masks_with_probability_one_are_no_masks(environment: Environment) -> None:
     heads = program_of(*HEADS, environment=environment)
-    without = Unmasked(heads.environment, heads.family, heads.settings, heads.trunk)
+    without = Unmasked(*(getattr(heads, field.name) for field in fields(heads)))
     assert differences(finished(BDQN(3), heads), finished(BDQN(3), without)) == []
 
 
@@ -177,16 +180,16 @@ def test_a_run_cut_into_pieces_is_the_same_run() -> None:
 
 def test_a_run_begins_as_its_key_says() -> None:
     program = program_of(TEBDQN(0.2, 3), AdaTEBDQN(k=3))
-    own = (jnp.float32(0.01), *program.family.choice(TEBDQN(0.2, 3)))
+    traits = program.family.traits(TEBDQN(0.2, 3), 0.01)
     create = jax.jit(program.create, compiler_options=QUICK)
-    run, again, other = (create(jnp.array([0, seed], jnp.uint32), *own) for seed in (1, 1, 2))
+    run, again, other = (create(jnp.array([0, seed], jnp.uint32), traits) for seed in (1, 1, 2))
     assert differences(run, again) == []
     assert not np.allclose(run.learner.weights.hidden.weights, other.learner.weights.hidden.weights)
     assert differences(run.learner.weights, run.learner.target) == []
     assert not np.any(run.replay)
-    assert [run.parameter, run.adaptation_rate, run.diverged] == [np.float32(0.2), 0.0, -1]
+    assert [run.traits.parameter, run.traits.adaptation_rate, run.diverged] == [np.float32(0.2), 0.0, -1]
     assert structure(run) == structure(start(program, AdaTEBDQN(k=3)))
-    assert float(program.family.choice(AdaTEBDQN(k=3))[-1]) == np.float32(1e-4)
+    assert float(program.family.traits(AdaTEBDQN(k=3), 0.01).adaptation_rate) == np.float32(1e-4)
 
 
 # What is stored.
@@ -229,7 +232,7 @@ def test_transitions_are_those_of_the_environment(looped: tuple[Program, Transit
 
 def test_only_terminated_transitions_have_no_future(looped: tuple[Program, Transition]) -> None:
     program, transitions = looped
-    batch = jax.jit(program.batch)(transitions)
+    batch = jax.jit(program.learning.batch)(transitions)
     assert np.array_equal(batch.discounts, np.where(transitions.terminated, np.float32(0), np.float32(0.9)))
     assert np.array_equal(np.argmax(batch.next_observations, axis=1), transitions.next_state.place)
     assert np.array_equal(np.argmax(batch.observations, axis=1), transitions.state.place)
@@ -238,7 +241,7 @@ def test_only_terminated_transitions_have_no_future(looped: tuple[Program, Trans
 def test_masks_and_random_actions_have_their_probabilities(looped: tuple[Program, Transition]) -> None:
     """400 x 3 masks with p = 1/2, of which pairs of heads are independent; 400 even actions. Five tests, each at level 0.001."""
     program, transitions = looped
-    masks = np.asarray(jax.jit(program.batch)(transitions).masks)
+    masks = np.asarray(jax.jit(program.learning.batch)(transitions).masks)
     assert masks.shape == (400, 3)
     assert stats.binomtest(int(masks.sum()), 1200, 0.5).pvalue > 1e-3
     for a, b in ((0, 1), (0, 2), (1, 2)):
@@ -283,9 +286,10 @@ def test_a_head_acts_for_a_whole_episode() -> None:
     for step in range(50, 170):
         before, run = run, learn(program, run, step, 1)
         if int(run.tally.episodes) == int(before.tally.episodes):
-            assert int(run.member) == int(before.member)
-        seen.add(int(run.member))
-        q = values(before.learner.weights, np.eye(5, dtype=np.float32)[[before.state.place]])[0, int(before.member)]
+            assert int(run.episode.member) == int(before.episode.member)
+        seen.add(int(run.episode.member))
+        sight = np.eye(5, dtype=np.float32)[[before.episode.state.place]]
+        q = values(before.learner.weights, sight)[0, int(before.episode.member)]
         taken = int(stored(program, run, step, step + 1).action[0])
         assert float(q[taken]) >= float(q.max()) - 1e-6
     assert seen == {0, 1, 2}
@@ -313,11 +317,10 @@ def test_divergence_is_noted_when_it_happens() -> None:
 
 def test_the_replay_is_never_copied() -> None:
     """With the paper's settings, learning needs far less room than the replay, and gives its memory back in place."""
-    program = Program(Breakout(), Family.of([DQN()]), Settings())
-    own = (jnp.zeros(2, jnp.uint32), jnp.float32(0), *program.family.choice(DQN()))
-    run = jax.eval_shape(program.create, *own)
+    program = Program.of(Breakout(), Family.of([DQN()]), Settings())
+    run = jax.eval_shape(program.create, jnp.zeros(2, jnp.uint32), program.family.traits(DQN(), 0.0))
     size = run.replay.size * 4
-    assert size == 100_000 * program.layout.words * 4
+    assert size == 100_000 * program.learning.layout.words * 4
     number = jnp.int32(0)
     memory: Any = jax.jit(program.learn, donate_argnums=0).lower(run, number, number).compile().memory_analysis()
     assert memory.temp_size_in_bytes < size / 2

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from deep_toys import QUICK, same, structure
-from maxmean.deep import replay
-from maxmean.deep.replay import Layout
+from maxmean.deep.core import replay
+from maxmean.deep.core.replay import RowLayout
 
 TYPES = ("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "float32")
 
@@ -37,7 +37,7 @@ def trees(draw: st.DrawFn) -> Any:
 @settings(max_examples=20)  # each is compiled
 @given(trees())
 def test_a_row_gives_back_what_was_packed(tree: Any) -> None:
-    layout = Layout.of(tree)
+    layout = RowLayout.of(tree)
     row = jax.jit(layout.pack, compiler_options=QUICK)(tree)
     back = jax.jit(layout.unpack, compiler_options=QUICK)(row)
     assert row.shape == (layout.words,)
@@ -48,7 +48,7 @@ def test_a_row_gives_back_what_was_packed(tree: Any) -> None:
 
 
 def test_words_hold_bytes_in_order() -> None:
-    layout = Layout.of((jnp.uint8(0), jnp.int16(0), jnp.bool_(False), jnp.uint8(0)))
+    layout = RowLayout.of((jnp.uint8(0), jnp.int16(0), jnp.bool_(False), jnp.uint8(0)))
     # 1, then -2 as fe ff, then true; a second word is begun for the 7.
     row = layout.pack((jnp.uint8(1), jnp.int16(-2), jnp.bool_(True), jnp.uint8(7)))
     assert [hex(word) for word in row.tolist()] == ["0x1fffe01", "0x7"]
@@ -57,7 +57,7 @@ def test_words_hold_bytes_in_order() -> None:
 @pytest.mark.parametrize("wrong", [(jnp.int32(1),), (jnp.float32([1.0]),)], ids=["type", "shape"])
 def test_what_does_not_fit_the_layout_is_refused(wrong: Any) -> None:
     """An integer reward would be stored as if its bits were a float's."""
-    layout = Layout.of((jnp.float32(0),))
+    layout = RowLayout.of((jnp.float32(0),))
     with pytest.raises(TypeError, match=r"float32\[\]"):
         layout.pack(wrong)
 
@@ -90,7 +90,7 @@ def test_places_are_uniform(n: int) -> None:
 
 
 def test_the_oldest_row_makes_room() -> None:
-    memory = replay.empty(4, Layout.of(jnp.zeros(2, jnp.uint32)))
+    memory = replay.empty(4, RowLayout.of(jnp.zeros(2, jnp.uint32)))
     assert memory.shape == (4, 2)
     for step in range(6):
         memory = replay.write(memory, jnp.int32(step), jnp.full(2, step + 10, jnp.uint32))

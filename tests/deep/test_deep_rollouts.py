@@ -13,11 +13,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from deep_toys import QUICK, SMALL, Place, Table, differences, filled_with, holding, program_of, start
-from maxmean.deep import rollouts
+from deep_toys import QUICK, SMALL, Place, Table, Toy, differences, filled_with, holding, program_of, start, with_traits
 from maxmean.deep.agents import BDQN, DQN, AdaKEBDQN, AdaTEBDQN, Agent, MaxMinDQN
+from maxmean.deep.core.measuring import BiasSummary, summary
+from maxmean.deep.core.run import Purpose, Run, derive
+from maxmean.deep.device import rollouts
+from maxmean.deep.device.program import Program
 from maxmean.deep.networks import Perceptron
-from maxmean.deep.program import Program, Purpose, Run, derive
 from maxmean.envs.random import word_array
 
 WALK = Table(
@@ -37,7 +39,7 @@ B = [[1.0, 0.0], [3.0, 0.0], [1.0, 0.0], [0.0, 0.0]]
 C = [[1.0, 0.0], [0.0, 2.0], [3.0, 0.0], [0.0, 0.0]]
 
 
-def program(agent: Agent) -> Program:
+def program(agent: Agent) -> Toy:
     settings = replace(SMALL, discount=DISCOUNT, hidden=4, replay_capacity=12)
     return program_of(agent, environment=WALK, settings=settings, trunk=Perceptron(()))
 
@@ -52,7 +54,7 @@ def run_of(agent: Agent, tables: Any, places: list[tuple[int, int]], seed: int =
 
 
 @partial(jax.jit, static_argnums=(0, 4), compiler_options=QUICK)
-def bias_of(prog: Program, run: Run, number: int, filled: int, limit: int) -> rollouts.Bias:
+def bias_of(prog: Program, run: Run, number: int, filled: int, limit: int) -> BiasSummary:
     return rollouts.estimate_bias(prog, run, jnp.int32(number), jnp.int32(filled), limit)
 
 
@@ -94,7 +96,7 @@ def walk(table: Any, place: int, time: int, limit: int) -> list[Pair]:
 @partial(jax.jit, static_argnums=(0, 2, 5), compiler_options=QUICK)
 def stored_states(prog: Program, run: Run, purpose: int, number: int, filled: int, lanes: int) -> Place:
     words = word_array(derive(run.key, purpose, number), jnp.uint32(0xFFFFFFFF), lanes)
-    return prog.stored_states(run, jnp.int32(filled), words)
+    return prog.learning.stored(run, jnp.int32(filled), words).state
 
 
 def begins(prog: Program, run: Run, purpose: int, number: int, filled: int, lanes: int) -> list[tuple[int, int]]:
@@ -175,8 +177,8 @@ def test_runs_that_are_measured_together_are_the_runs_alone() -> None:
     runs = [run_of(DQN(), [A], [(2, 0)]), run_of(DQN(), [A], [(0, 0)]), run_of(DQN(), [C], [(0, 0)])]
 
     @partial(jax.jit, compiler_options=QUICK)
-    def together(runs: Run) -> tuple[rollouts.Bias, jax.Array]:
-        def measured(run: Run) -> tuple[rollouts.Bias, jax.Array]:
+    def together(runs: Run) -> tuple[BiasSummary, jax.Array]:
+        def measured(run: Run) -> tuple[BiasSummary, jax.Array]:
             bias = rollouts.estimate_bias(prog, run, jnp.int32(0), jnp.int32(1), 30, "runs")
             return bias, rollouts.greedy_return(prog, run, jnp.int32(0), 30, "runs")
 
@@ -249,19 +251,19 @@ def test_the_parameter_moves_by_the_summed_differences(agent: Agent, direction: 
         move = np.array(sums) if agent.adaptation.per_head else np.mean(sums)
         after = adapted(prog, run, number, 5)
         expected = agent.parameter + direction * agent.adaptation.step_size * move
-        np.testing.assert_allclose(after.parameter, np.float32(expected), rtol=1e-5)
-        assert not np.any(np.isclose(after.parameter, agent.parameter, rtol=1e-4))
-        assert after.parameter.shape == ((3,) if agent.adaptation.per_head else ())
-        assert differences(after._replace(parameter=run.parameter), run) == []
+        np.testing.assert_allclose(after.traits.parameter, np.float32(expected), rtol=1e-5)
+        assert not np.any(np.isclose(after.traits.parameter, agent.parameter, rtol=1e-4))
+        assert after.traits.parameter.shape == ((3,) if agent.adaptation.per_head else ())
+        assert differences(with_traits(after, parameter=run.traits.parameter), run) == []
 
 
 def test_by_hand_values_that_promise_too_little_raise_alpha() -> None:
     """From place 2, each step of B ends the walk: it gets 4 for a promised 1, seven times over."""
     agent = AdaTEBDQN(1e-3, horizon=7, alpha=0.25, k=3)
     prog, run = program(agent), run_of(agent, [B] * 3, [(2, 0)])
-    assert float(adapted(prog, run, 0, 1).parameter) == pytest.approx(0.25 + 1e-3 * 7 * 3, rel=1e-6)
+    assert float(adapted(prog, run, 0, 1).traits.parameter) == pytest.approx(0.25 + 1e-3 * 7 * 3, rel=1e-6)
     # A knows that it will get 4: nothing moves.
-    assert float(adapted(prog, run_of(agent, [A] * 3, [(2, 0)]), 0, 1).parameter) == 0.25
+    assert float(adapted(prog, run_of(agent, [A] * 3, [(2, 0)]), 0, 1).traits.parameter) == 0.25
 
 
 def test_alpha_stays_within_its_bounds_and_only_where_it_adapts() -> None:
@@ -269,9 +271,11 @@ def test_alpha_stays_within_its_bounds_and_only_where_it_adapts() -> None:
     prog, low = program(agent), run_of(agent, [B] * 3, [(2, 0)])
     high = run_of(agent, [[[9.0, 0.0]] * 4] * 3, [(2, 0)])
     for run, bound in ((low, 0.5), (high, 1e-6)):
-        assert float(adapted(prog, run._replace(adaptation_rate=jnp.float32(1.0)), 0, 1).parameter) == np.float32(bound)
-        still = run._replace(adaptation_rate=jnp.float32(0.0), parameter=jnp.float32(0.7))
-        assert float(adapted(prog, still, 0, 1).parameter) == np.float32(0.7)
+        assert float(
+            adapted(prog, with_traits(run, adaptation_rate=jnp.float32(1.0)), 0, 1).traits.parameter
+        ) == np.float32(bound)
+        still = with_traits(run, adaptation_rate=jnp.float32(0.0), parameter=jnp.float32(0.7))
+        assert float(adapted(prog, still, 0, 1).traits.parameter) == np.float32(0.7)
 
 
 def test_an_agent_that_does_not_adapt_is_left_alone() -> None:
@@ -299,9 +303,9 @@ def test_roll_outs_start_only_where_the_run_has_been() -> None:
 def test_values_that_are_no_numbers_have_no_fifths(lost: float) -> None:
     """A run that has diverged shows it everywhere, and does not look unbiased in any fifth."""
     values, returns, visited = jnp.ones((4, 2)), jnp.zeros((4, 2)), jnp.ones((4, 2), bool)
-    sound = rollouts.summary(values, returns, visited, 1)
+    sound = summary(values, returns, visited, 1)
     np.testing.assert_array_equal(sound.quantiles, 1.0)
-    broken = rollouts.summary(values.at[1, 1].set(lost), returns, visited, 1)
+    broken = summary(values.at[1, 1].set(lost), returns, visited, 1)
     assert not jnp.isfinite(broken.mean)
     assert jnp.all(jnp.isnan(broken.quantiles))
     assert jnp.all(jnp.isnan(broken.values))

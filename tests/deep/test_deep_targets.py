@@ -51,11 +51,10 @@ def test_double_values_the_online_choice_by_the_target() -> None:
         (0.0, [3.0, 4.0]),  # the target's own choice: the maximum
         (0.5, [1.0, 4.0]),  # halves: [3, 2, 3] draws and the first wins, [2, 0.5, 1.75]
         (1.0, [1.0, 2.0]),  # the online choice: Double DQN
-        (3.0, [1.0, 1.0]),  # 3 online - 2 target; the second member's is [-8, 3, 0.5]
+        (3.0, [1.0, 0.0]),  # 3 online - 2 target: [13, -3, 8] and [-8, 3, 0.5]; the target's values of those actions
     ],
 )
 def test_self_correcting_looks_beyond_the_online_values(beta: float, expected: list[float]) -> None:
-    expected = expected if beta != 3.0 else [1.0, 0.0]  # action 1 is worth 0 to the second member's target
     assert values(targets.self_correcting, beta).tolist() == expected
 
 
@@ -83,14 +82,14 @@ def test_maxmin_is_the_best_of_the_worst() -> None:
     ],
 )
 def test_test_based_averages_what_the_test_does_not_reject(alpha: Any, expected: list[float]) -> None:
-    np.testing.assert_allclose(values(targets.TestBased(), alpha, HEADS), expected, rtol=1e-6)
+    np.testing.assert_allclose(values(targets.LevelBased(), alpha, HEADS), expected, rtol=1e-6)
 
 
 def test_with_covariances_the_statistic_knows_that_the_heads_move_apart() -> None:
     # Actions 0 and 1 have covariance -4, so their difference has the variance 4 + 4 + 8 = 16: T is -5/4, -1/4 and -3/4;
     # the third action's statistics stay -2, -1 and -1.5. At 0.1 the quantile is -1.2816.
     expected = [(0 + 5) / 2, 2.0, (4 + 1) / 2]
-    np.testing.assert_allclose(values(targets.TestBased(covariance=True), 0.1, HEADS), expected, rtol=1e-6)
+    np.testing.assert_allclose(values(targets.LevelBased(covariance=True), 0.1, HEADS), expected, rtol=1e-6)
     # And as Gaussian weights:
     weights = np.asarray(stats.norm.cdf([[-1.25, 0, -2], [-0.25, 0, -1], [0, -0.75, -1.5]]))
     expected = ((weights * HEADS).sum(1) / weights.sum(1)).tolist()
@@ -131,7 +130,7 @@ def test_every_kernel_stays_between_the_least_and_the_largest_value(kernel: mev.
 def test_alpha_one_half_is_the_maximum_bit_for_bit() -> None:
     heads = np.random.default_rng(1).normal(size=(200, 5, 6)).astype(np.float32)
     heads[:50, :, 1] = heads[:50].max(axis=-1)  # with ties
-    for rule in (targets.TestBased(), targets.TestBased(covariance=True)):
+    for rule in (targets.LevelBased(), targets.LevelBased(covariance=True)):
         found = jax.jit(jax.vmap(lambda h, rule=rule: rule(NextValues(h, h), jnp.float32(0.5))))(heads)
         assert same(found, heads.max(axis=-1))
 

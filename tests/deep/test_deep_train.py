@@ -17,9 +17,11 @@ import pandas as pd
 import pytest
 
 from maxmean import deep, envs
-from maxmean.deep import checkpoint, directory, memory
-from maxmean.deep.block import Block, make_blocks
-from maxmean.deep.plan import Plan
+from maxmean.deep import checkpoint, directory
+from maxmean.deep.core import memory
+from maxmean.deep.device.block import Block, make_blocks
+from maxmean.deep.device.memory import need
+from maxmean.deep.device.plan import TrainingPlan
 from maxmean.deep.records import TABLES
 
 SMALL = deep.Settings(
@@ -301,8 +303,8 @@ def test_a_diverged_run_is_reported_and_kept_and_the_others_go_on(capsys: pytest
 def test_memory_is_said_up_front_and_what_cannot_fit_is_refused(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    plan = Plan.of(envs.make("minatar/seaquest"), deep.KEBDQN(), 100, None, deep.Settings())
-    needed = memory.need(make_blocks(plan, batched=True))
+    plan = TrainingPlan.of(envs.make("minatar/seaquest"), deep.KEBDQN(), 100, None, deep.Settings())
+    needed = need(make_blocks(plan, batched=True))
     assert needed.replay < 3 * 2**30  # a hundred seeds of the largest game fit in a few GiB
     monkeypatch.setattr(memory, "available", lambda: 10_000)
     with pytest.raises(

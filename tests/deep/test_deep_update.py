@@ -16,11 +16,12 @@ import deep_torch
 from deep_toys import QUICK, apart, differences, random_weights, same, structure, zeros_like
 from maxmean.deep import targets
 from maxmean.deep.agents import BDQN, DDQN, DQN, KEBDQN, SCDQN, TEBDQN, AdaTEBDQN, Agent, MaxMinDQN
+from maxmean.deep.core.family import Family
+from maxmean.deep.core.traits import Traits
+from maxmean.deep.core.update import Batch, Learner, Losses, Update
 from maxmean.deep.exploration import EpsilonGreedy
-from maxmean.deep.family import Family
 from maxmean.deep.networks import Convolution, Ensemble, Weights
 from maxmean.deep.settings import Settings
-from maxmean.deep.update import Batch, Learner, Losses, Update
 
 SHAPE, FILTERS, HIDDEN, ACTIONS, BATCH, DISCOUNT = (5, 6, 2), 3, 7, 4, 12, 0.9
 ALPHAS = [0.05, 0.2, 0.4]
@@ -52,6 +53,8 @@ CASES = [
     Case(MaxMinDQN(2), deep_torch.maxmin, "rmsprop", "mse"),
     Case(BDQN(3), deep_torch.ddqn, "rmsprop", "huber"),
 ]
+RATE = 0.003
+
 WORDS = [0, 2**32 - 1, 2**32 - 1, 2**31, 12345, 2**32 - 1]
 """The words that choose the network: the first, the last, the last, the middle one or the second of two, ..."""
 
@@ -60,10 +63,10 @@ TOGETHER = [[DQN(), DDQN(), SCDQN(3.0)], [BDQN(3), TEBDQN(0.1, 3), KEBDQN(k=3), 
 """Agents that are compiled together, because that is quicker; another test shows that it makes no difference."""
 
 
-def update_of(agent: Agent, optimizer: str = "adam", loss: str = "mse", rate: float = 0.003) -> Update:
+def update_of(agent: Agent, optimizer: str = "adam", loss: str = "mse") -> Update:
     family = Family.of(next((group for group in TOGETHER if agent in group), [agent]))
     network = Ensemble(Convolution(FILTERS), SHAPE, ACTIONS, family.members, family.shared, HIDDEN)
-    return Update(family, network, Settings(learning_rate=rate, optimizer=optimizer, loss=loss, discount=DISCOUNT))
+    return Update(family, network, Settings(optimizer=optimizer, loss=loss, discount=DISCOUNT).learning)
 
 
 @partial(jax.jit, static_argnums=0, compiler_options=QUICK)
@@ -109,11 +112,9 @@ def image(seen: Any) -> torch.Tensor:
     return torch.as_tensor(seen.transpose(0, 3, 1, 2), dtype=torch.float32)
 
 
-def own(update: Update, agent: Agent) -> tuple[jax.Array, ...]:
-    members, rule, parameter, _ = update.family.choice(agent)
-    if parameter.ndim:
-        parameter = jnp.array(ALPHAS, jnp.float32)
-    return members, rule, parameter, jnp.float32(update.settings.learning_rate)
+def own(update: Update, agent: Agent) -> Traits:
+    traits = update.family.traits(agent, RATE)
+    return traits._replace(parameter=jnp.array(ALPHAS, jnp.float32)) if traits.parameter.ndim else traits
 
 
 def member(tree: Any, i: int, many: bool) -> Any:
@@ -138,8 +139,7 @@ def test_updates_are_those_of_the_transcription(case: Case) -> None:
         network = deep_torch.Network(SHAPE, FILTERS, HIDDEN, ACTIONS, heads)
         network.load(member(learner.target, i, many))
         networks.append(network)
-    rate = update.settings.learning_rate
-    trainer = deep_torch.Trainer(networks, case.rule, case.optimizer, case.loss, rate, DISCOUNT)
+    trainer = deep_torch.Trainer(networks, case.rule, case.optimizer, case.loss, RATE, DISCOUNT)
     for i, network in enumerate(networks):
         network.load(member(learner.weights, i, many))
 
@@ -148,7 +148,7 @@ def test_updates_are_those_of_the_transcription(case: Case) -> None:
             learner = learner._replace(target=learner.weights)
             trainer.copy()
         chosen = WORDS[i] * update.family.members >> 32 if many else 0
-        learner, losses = step(update, learner, ours, *own(update, case.agent), jnp.uint32(WORDS[i]))
+        learner, losses = step(update, learner, ours, own(update, case.agent), jnp.uint32(WORDS[i]))
         np.testing.assert_allclose(losses.loss, trainer.update(theirs, chosen), rtol=1e-5)
         for k, network in enumerate(networks):
             close(member(learner.weights, k, many), network.ours(), size=1.0)
@@ -165,7 +165,7 @@ def one(agent: Agent, learner: Learner | None = None, word: int = 0, **changes: 
     update = update_of(agent)
     before = learner_of(update, seed=5) if learner is None else learner
     batch = batches(update.family.members, seed=1)[1][0]._replace(**changes)
-    after, losses = step(update, before, batch, *own(update, agent), jnp.uint32(word))
+    after, losses = step(update, before, batch, own(update, agent), jnp.uint32(word))
     return before, after, losses
 
 
@@ -223,9 +223,9 @@ def test_the_trunk_feels_the_mean_of_the_heads() -> None:
 
     learner = Learner(thrice(single.weights), thrice(single.target), learner_of(three, seed=7).moments)
     batch = batches(1, seed=1)[1][0]
-    after, _ = step(alone, single, batch, *own(alone, BDQN(1)), jnp.uint32(0))
+    after, _ = step(alone, single, batch, own(alone, BDQN(1)), jnp.uint32(0))
     three_after, _ = step(
-        three, learner, batch._replace(masks=jnp.ones((BATCH, 3), bool)), *own(three, BDQN(3)), jnp.uint32(0)
+        three, learner, batch._replace(masks=jnp.ones((BATCH, 3), bool)), own(three, BDQN(3)), jnp.uint32(0)
     )
     close(three_after.moments.mu.trunk, after.moments.mu.trunk, size=1.0)
     close(three_after.moments.mu.output.weights[1:2], after.moments.mu.output.weights, size=1.0)
@@ -238,7 +238,7 @@ def test_a_run_may_use_fewer_networks_than_its_program_has() -> None:
     before = learner_of(update, seed=9)
     before.target.output.bias[2] -= 5.0  # the third would decide, if it were asked
     batch = batches(3, seed=1)[1][0]
-    dqn, two, three = (step(update, before, batch, *own(update, agent), jnp.uint32(2**32 - 1))[0] for agent in agents)
+    dqn, two, three = (step(update, before, batch, own(update, agent), jnp.uint32(2**32 - 1))[0] for agent in agents)
     moved = [[bool(differences(apart(before, i), apart(after, i))) for i in range(3)] for after in (dqn, two, three)]
     assert moved == [
         [True, False, False],

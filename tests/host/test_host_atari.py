@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from maxmean import DQN, KEBDQN
+from maxmean.deep.host import HostError
+from maxmean.deep.host.making import make_env
 from maxmean.deep.networks import Nature
-from maxmean.host import HostError
-from maxmean.host.making import make_env
 
 PONG = "ALE/Pong-v5"
 TINY: dict[str, Any] = {
@@ -51,25 +51,25 @@ def test_an_atari_game_is_played_with_the_usual_wrappers() -> None:
 def test_the_network_sees_the_frames_and_the_newest_comes_last() -> None:
     """What is stored is [rows, columns, frames] in bytes, three frames of the next state are this one's; Q is of bytes / 255."""
     agent = DQN(PONG, **TINY).learn(40)
-    learner = agent.learner
-    program = learner.engine.program
-    assert program.network.trunk == Nature()
+    driver = agent.driver
+    network = driver.program.network
+    assert network.trunk == Nature()
     assert agent.host.train_every == 4
-    stored = jax.vmap(program.layout.unpack)(learner.run.replay[:40])
+    stored = jax.vmap(driver.program.learning.layout.unpack)(driver.run.replay[:40])
     assert (stored.state.shape, stored.state.dtype) == ((40, 84, 84, 4), np.uint8)
     np.testing.assert_array_equal(stored.state[..., 1:], stored.next_state[..., :-1])
     assert int(stored.state.max()) > 100
     seen = np.moveaxis(np.asarray(stored.state[-1]), -1, 0)  # as the environment shows it
-    q = program.network.values(learner.run.learner.weights, stored.state[-1:].astype(np.float32) / 255)
+    q = network.values(driver.run.learner.weights, stored.state[-1:].astype(np.float32) / 255)
     assert agent.predict(seen)[0] == np.argmax(q)
-    np.testing.assert_allclose(learner.engine.values(learner.run, stored.state[-1:]), q, rtol=1e-5)
+    np.testing.assert_allclose(driver.program.values(driver.run, stored.state[-1:]), q, rtol=1e-5)
 
 
 def test_an_atari_agent_is_saved_loaded_and_measured(tmp_path: Path) -> None:
     agent = KEBDQN(PONG, k=2, **TINY).learn(40)
     with pytest.warns(UserWarning, match="everything is restored but the environment's state"):
         loaded = KEBDQN.load(agent.save(tmp_path / "agent"), PONG)
-    np.testing.assert_array_equal(loaded.learner.run.replay, agent.learner.run.replay)
+    np.testing.assert_array_equal(loaded.driver.run.replay, agent.driver.run.replay)
     seen = np.random.default_rng(0).integers(256, size=(5, 4, 84, 84), dtype=np.uint8)
     np.testing.assert_array_equal(loaded.predict(seen)[0], agent.predict(seen)[0])
     bias = loaded.learn(20).bias(1)
@@ -80,14 +80,14 @@ def test_an_atari_agent_is_saved_loaded_and_measured(tmp_path: Path) -> None:
 def test_the_second_environment_is_wrapped_as_the_first() -> None:
     """Rewards that are clipped in training are clipped in the roll-outs; and a bare game is tested bare."""
     clipped = gymnasium.wrappers.TransformReward(make_env(PONG), lambda reward: float(np.sign(float(reward))))
-    second = DQN(clipped, **TINY).learner.eval_world
+    second = DQN(clipped, **TINY).driver.eval_world
     assert second is not None
     assert isinstance(second.env, gymnasium.wrappers.TransformReward)
-    second = DQN(gymnasium.make(PONG), **TINY).learner.eval_world
+    second = DQN(gymnasium.make(PONG), **TINY).driver.eval_world
     assert second is not None
     assert second.sight.shape == (210, 160, 3)
     several = DQN(gymnasium.make_vec(PONG, 2), **TINY)
-    assert several.learner.eval_world is not None
+    assert several.driver.eval_world is not None
     assert several.learn(40).num_timesteps == 40
 
 

@@ -20,10 +20,10 @@ from host_toys import Walk, small
 from maxmean import DQN
 from maxmean.deep import directory
 from maxmean.deep.directory import LOCK, CheckpointError, alone
+from maxmean.deep.host import HostError, making, plain
+from maxmean.deep.host import sinks as sinks_module
+from maxmean.deep.host.training import train as command
 from maxmean.deep.networks import Nature
-from maxmean.host import HostError, making, plain
-from maxmean.host import sinks as sinks_module
-from maxmean.host.commands import train as command
 from maxmean.whole import appearing
 from strangers import forge_agent, linked, untouched
 
@@ -142,7 +142,7 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_serves(
     damage(newest, how)
     sound = before.read_bytes()
     with monkeypatch.context() as patch:
-        patch.setattr("maxmean.host.saving.appearing", fail(errno.EIO))
+        patch.setattr("maxmean.deep.host.saving.appearing", fail(errno.EIO))
         with pytest.raises(HostError, match="Input/output error"):
             train(out, 300)
     assert before.read_bytes() == sound
@@ -163,7 +163,7 @@ def test_there_is_a_newest_checkpoint_at_every_moment(tmp_path: Path, monkeypatc
             seen.append([(run_of(out) / f"training{end}.safetensors").exists() for end in ("", "-before")])
         return real(path, **more)
 
-    monkeypatch.setattr("maxmean.host.saving.appearing", looking)
+    monkeypatch.setattr("maxmean.deep.host.saving.appearing", looking)
     train(out, 150)
     assert seen == [[False, False], [True, True], [True, True]]
     assert sorted(path.name for path in run_of(out).glob("training*")) == [
@@ -209,7 +209,7 @@ def refuse(*_: object, **__: object) -> None:
 WRITES: dict[str, tuple[str, Callable[..., Any], str]] = {
     "plan": ("maxmean.deep.directory.write_whole", fail(errno.ENOSPC), r"cannot use .*run: No space left"),
     "run's plan": (
-        "maxmean.host.sinks.write_whole",
+        "maxmean.deep.host.sinks.write_plan",
         fail(errno.ENOSPC),
         r"cannot write .*dqn-seed0/plan\.json: No space",
     ),
@@ -219,13 +219,13 @@ WRITES: dict[str, tuple[str, Callable[..., Any], str]] = {
         r"cannot write .*seed0/records\.parquet: No space",
     ),
     "all records": (
-        "maxmean.host.commands.write_whole",
+        "maxmean.deep.host.training.write_whole",
         fail(errno.ENOSPC),
         r"cannot write .*run/records\.parquet: No space",
     ),
     "checkpoint": ("safetensors.numpy.save_file", refuse, r"cannot write .*training\.safetensors: No space left"),
     "the one before": (
-        "maxmean.host.keeping.appearing",
+        "maxmean.deep.host.keeping.appearing",
         fail(errno.ENOSPC),
         r"cannot write .*-before\.safetensors: No space",
     ),

@@ -16,11 +16,11 @@ import pytest
 import maxmean
 from host_toys import Counter, Walk, small
 from maxmean import BDQN, DDQN, DQN, KEBDQN, SCDQN, TEBDQN, AdaTEBDQN, MaxMinDQN, mev
+from maxmean.deep.host import HostAgent, HostError
+from maxmean.deep.host import sinks as sinks_module
 from maxmean.deep.records import RECORD_COLUMNS
-from maxmean.host import Algorithm, HostError
-from maxmean.host import sinks as sinks_module
 
-EIGHT: list[tuple[type[Algorithm], dict[str, Any]]] = [
+EIGHT: list[tuple[type[HostAgent], dict[str, Any]]] = [
     (DQN, {}),
     (DDQN, {}),
     (SCDQN, {"beta": 2.0}),
@@ -33,7 +33,7 @@ EIGHT: list[tuple[type[Algorithm], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("kind", "own"), EIGHT, ids=lambda value: getattr(value, "__name__", ""))
-def test_each_of_the_eight_learns_and_predicts(kind: type[Algorithm], own: dict[str, Any]) -> None:
+def test_each_of_the_eight_learns_and_predicts(kind: type[HostAgent], own: dict[str, Any]) -> None:
     agent = kind(Counter(), eval_env=Counter(), **own, **small()).learn(50)
     action, state = agent.predict(np.zeros(2, np.float32))
     assert (np.shape(action), state) == ((), None)
@@ -52,8 +52,7 @@ def test_predicting_explores_only_when_asked_to() -> None:
 
 def test_the_same_seed_gives_the_same_and_another_does_not() -> None:
     replays = [
-        np.asarray(DQN(Walk(), eval_env=Walk(), seed=seed, **small()).learn(60).learner.run.replay)
-        for seed in (3, 3, 4)
+        np.asarray(DQN(Walk(), eval_env=Walk(), seed=seed, **small()).learn(60).driver.run.replay) for seed in (3, 3, 4)
     ]
     np.testing.assert_array_equal(replays[0], replays[1])
     assert (replays[0] != replays[2]).any()
@@ -103,7 +102,7 @@ def test_an_environment_that_is_none_gets_one_sentence() -> None:
 
 @pytest.mark.parametrize(("missing", "package"), [("ale_py", "ale-py"), ("cv2", "opencv-python-headless")])
 def test_atari_says_what_to_install(missing: str, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("maxmean.host.making.find_spec", lambda name: None if name == missing else name)
+    monkeypatch.setattr("maxmean.deep.host.making.find_spec", lambda name: None if name == missing else name)
     sentence = rf"ALE/Pong-v5 needs the package {package}, which is not installed: pip install 'maxmean\[atari\]'"
     with pytest.raises(HostError, match=sentence):
         DQN("ALE/Pong-v5")
@@ -123,22 +122,22 @@ def test_a_second_environment_is_made_only_where_it_is_the_same() -> None:
     """What is wrapped in a way that Gymnasium cannot repeat has none; the wrappers that it can are repeated."""
     flat = gymnasium.wrappers.FlattenObservation(gymnasium.make("FrozenLake-v1"))
     agent = DQN(flat, **small())
-    assert agent.learner.eval_world is not None
-    assert isinstance(agent.learner.eval_world.env, gymnasium.wrappers.FlattenObservation)
+    assert agent.driver.eval_world is not None
+    assert isinstance(agent.driver.eval_world.env, gymnasium.wrappers.FlattenObservation)
     vector = gymnasium.make_vec("CartPole-v1", 2, vectorization_mode="sync", wrappers=[Doubled])
-    assert DQN(vector, **small()).learner.eval_world is None
+    assert DQN(vector, **small()).driver.eval_world is None
 
 
 def test_the_second_of_a_vector_environment_has_its_options_or_there_is_none() -> None:
     mode = "vector_entry_point"
     vector = gymnasium.make_vec("CartPole-v1", num_envs=2, vectorization_mode=mode, sutton_barto_reward=True)
-    second = DQN(vector, **small()).learner.eval_world
+    second = DQN(vector, **small()).driver.eval_world
     assert second is not None
     assert second.env.unwrapped._sutton_barto_reward
     watched = gymnasium.wrappers.vector.RecordEpisodeStatistics(vector)
-    assert DQN(watched, **small()).learner.eval_world is not None
-    assert DQN(gymnasium.wrappers.vector.NormalizeObservation(vector), **small()).learner.eval_world is None
-    assert DQN(gymnasium.wrappers.vector.NormalizeReward(vector), **small()).learner.eval_world is None
+    assert DQN(watched, **small()).driver.eval_world is not None
+    assert DQN(gymnasium.wrappers.vector.NormalizeObservation(vector), **small()).driver.eval_world is None
+    assert DQN(gymnasium.wrappers.vector.NormalizeReward(vector), **small()).driver.eval_world is None
 
 
 def test_tests_see_what_the_training_has_normalised_by() -> None:
@@ -146,8 +145,8 @@ def test_tests_see_what_the_training_has_normalised_by() -> None:
     env = gymnasium.wrappers.NormalizeReward(seen)
     agent = DQN(env, **small())
     agent.learn(100)
-    assert agent.learner.eval_world is not None
-    second = agent.learner.eval_world.env
+    assert agent.driver.eval_world is not None
+    second = agent.driver.eval_world.env
     assert second.return_rms is env.return_rms
     assert second.env.obs_rms is seen.obs_rms
     count = seen.obs_rms.count
@@ -319,7 +318,7 @@ def test_a_warning_on_the_command_line_is_a_sentence(tmp_path: Path) -> None:
 
 
 def test_an_agent_is_trained_once(tmp_path: Path) -> None:
-    from maxmean.host.commands import train
+    from maxmean.deep.host.training import train
 
     with pytest.raises(HostError, match=r"^dqn is named twice$"):
         train("CartPole-v1", [("dqn", {})] * 2, 10, 1, None, {}, tmp_path, 10, False, False, True)

@@ -17,8 +17,8 @@ import maxmean
 from host_toys import Counter, small
 from maxmean import DQN, KEBDQN
 from maxmean.deep import EpsilonGreedy
+from maxmean.deep.host import HostError
 from maxmean.deep.networks import Perceptron
-from maxmean.host import HostError
 
 
 def agent(**settings: Any) -> Any:
@@ -237,7 +237,7 @@ def test_an_environment_that_says_bytes_and_gives_others(seen: Any) -> None:
 def test_a_reward_may_be_an_array_of_one_and_a_reset_must_be_a_pair(monkeypatch: pytest.MonkeyPatch) -> None:
     plain = DQN(Counter(), **small()).learn(50)
     boxed = DQN(Odd(lambda found: (found[0], np.array([found[1]]), *found[2:])), **small()).learn(50)
-    np.testing.assert_array_equal(plain.learner.run.replay, boxed.learner.run.replay)
+    np.testing.assert_array_equal(plain.driver.run.replay, boxed.driver.run.replay)
     monkeypatch.setattr(Counter, "reset", lambda self, **_: np.zeros(2, np.float32))
     with pytest.raises(HostError, match="reset gave ndarray, and an environment of Gymnasium gives a pair"):
         agent().learn(1)

@@ -8,11 +8,11 @@ import pytest
 
 from maxmean import DQN, KEBDQN, mev
 from maxmean.deep import EpsilonGreedy
+from maxmean.deep.host import HostAgent
 from maxmean.deep.networks import Perceptron
-from maxmean.host import Algorithm
 
 
-def best_return(kind: type[Algorithm], env: str, steps: int, score: float, **settings: Any) -> float:
+def best_return(kind: type[HostAgent], env: str, steps: int, score: float, **settings: Any) -> float:
     """The best test return in so many steps; it stops at the score."""
     agent = kind(env, measure_bias=False, **settings)
     agent.learn(steps, callback=lambda row: row["test_return"] < score)
@@ -20,7 +20,7 @@ def best_return(kind: type[Algorithm], env: str, steps: int, score: float, **set
 
 
 @pytest.mark.parametrize(("kind", "own"), [(DQN, {}), (KEBDQN, {"k": 3})], ids=["dqn", "ke-bdqn"])
-def test_cartpole_stands_for_195_steps(kind: type[Algorithm], own: dict[str, Any]) -> None:
+def test_cartpole_stands_for_195_steps(kind: type[HostAgent], own: dict[str, Any]) -> None:
     """Ten test episodes of 195 steps on average, which was once called solved, within 10,000 steps."""
     assert best_return(kind, "CartPole-v1", 10_000, 195.0, test_interval=1_000, **own) >= 195.0
 
@@ -37,7 +37,7 @@ SCORES = {
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("kind", [DQN, KEBDQN], ids=["dqn", "ke-bdqn"])
 @pytest.mark.parametrize("env", SCORES)
-def test_stated_scores_in_stated_steps(env: str, kind: type[Algorithm], seed: int) -> None:
+def test_stated_scores_in_stated_steps(env: str, kind: type[HostAgent], seed: int) -> None:
     steps, score, settings = SCORES[env]
     assert best_return(kind, env, steps, score, seed=seed, **{"test_interval": 2_500, **settings}) >= score
 
@@ -66,7 +66,7 @@ LANDER: dict[str, Any] = {
     ],
     ids=["dqn", "ke-bdqn"],
 )
-def test_the_lander(kind: type[Algorithm], own: dict[str, Any], steps: int, score: float, seed: int) -> None:
+def test_the_lander(kind: type[HostAgent], own: dict[str, Any], steps: int, score: float, seed: int) -> None:
     """DQN lands: ten test episodes of 200 on average, which counts as solved. A random policy gets -185.
 
     KE-BDQN is less reliable. Its score was set after three of these seeds had come to 200 in 30,000 to 120,000 steps, one had

@@ -24,13 +24,13 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from host_toys import Counter, Walk, small
 from maxmean import DQN, KEBDQN, TEBDQN, AdaTEBDQN, envs, mev
 from maxmean.deep import EpsilonGreedy
+from maxmean.deep.host import HostAgent, HostError
 from maxmean.deep.networks import Perceptron
-from maxmean.host import Algorithm, HostError
 
 
-def same(first: Algorithm, second: Algorithm) -> None:
+def same(first: HostAgent, second: HostAgent) -> None:
     """Weights, optimiser, replay, counters, pending actions and records are the same, bit for bit."""
-    a, b = first.learner, second.learner
+    a, b = first.driver, second.driver
     for x, y in zip(jax.tree.leaves((a.run, a.pending)), jax.tree.leaves((b.run, b.pending)), strict=True):
         assert np.asarray(x).tobytes() == np.asarray(y).tobytes()
     assert a.clock == b.clock
@@ -60,7 +60,7 @@ WORLDS = {
 def test_what_was_saved_and_loaded_goes_on_as_if_never_stopped(world: str, tmp_path: Path) -> None:
     make = WORLDS[world]
     single = Walk if world in ("next-step", "same-step") else make
-    kind: type[Algorithm] = DQN if world == "breakout" else AdaTEBDQN
+    kind: type[HostAgent] = DQN if world == "breakout" else AdaTEBDQN
     own = {} if kind is DQN else {"k": 2, "horizon": 3, "mask": 0.7}
     settings = small(measure_bias=True, bias_episodes=2, bias_episodes_per_head=1, test_episodes=1, **own)
     whole = kind(make(), eval_env=single(), **settings)
@@ -83,7 +83,7 @@ def test_where_the_environment_cannot_be_restored_it_says_so_and_the_rest_is_the
         loaded = DQN.load(tmp_path / "agent", Counter(), eval_env=Counter())
     assert [each.filename for each in said] == [__file__]  # it points at the line that loads
     assert loaded.num_timesteps == 60
-    np.testing.assert_array_equal(loaded.learner.run.replay, agent.learner.run.replay)
+    np.testing.assert_array_equal(loaded.driver.run.replay, agent.driver.run.replay)
     loaded.learn(30)
     pd.testing.assert_frame_equal(loaded.table.head(len(agent.table)), agent.table)
 
@@ -91,11 +91,11 @@ def test_where_the_environment_cannot_be_restored_it_says_so_and_the_rest_is_the
 def test_an_environment_that_shows_its_arrays_turned_is_saved_as_it_is(tmp_path: Path) -> None:
     """CartPole's own vector environment gives a transposed array, which safetensors would write as it lies in memory."""
     agent = DQN(gymnasium.make_vec("CartPole-v1", 2), **small()).learn(50)
-    assert agent.learner.lanes.seen.flags.f_contiguous
+    assert agent.driver.lanes.seen.flags.f_contiguous
     path = agent.save(tmp_path / "agent")
     with pytest.warns(UserWarning, match="CartPoleVectorEnv does not show its environments"):
         loaded = DQN.load(path, gymnasium.make_vec("CartPole-v1", 2))
-    np.testing.assert_array_equal(loaded.learner.run.replay, agent.learner.run.replay)
+    np.testing.assert_array_equal(loaded.driver.run.replay, agent.driver.run.replay)
 
 
 def test_settings_come_back_as_they_were(tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_a_state_that_cannot_be_written_costs_only_itself(tmp_path: Path) -> Non
         path = agent.save(tmp_path / "agent")
     with pytest.warns(UserWarning, match=r"\(its state was not saved\): a new episode begins"):
         loaded = DQN.load(path, Strange(), eval_env=Strange())
-    np.testing.assert_array_equal(loaded.learner.run.replay, agent.learner.run.replay)
+    np.testing.assert_array_equal(loaded.driver.run.replay, agent.driver.run.replay)
 
 
 def test_a_pickled_or_copied_agent_goes_on_as_the_first(tmp_path: Path) -> None:
@@ -152,21 +152,21 @@ def test_settings_that_are_given_anew_hold_from_there_on(tmp_path: Path) -> None
     given = {"k": 2, **small()}
     path = TEBDQN(Walk(), eval_env=Walk(), alpha=0.1, **given).learn(40).save(tmp_path / "agent")
     changed = TEBDQN.load(path, Walk(), eval_env=Walk(), learning_rate=0.5, alpha=0.4, seed=3)
-    run = changed.learner.run
-    assert run.learning_rate == 0.5
-    assert run.parameter == np.float32(0.4)
+    run = changed.driver.run
+    assert run.traits.learning_rate == 0.5
+    assert run.traits.parameter == np.float32(0.4)
     assert np.asarray(run.key).tolist() == [0, 3]
-    assert TEBDQN.load(path, Walk(), eval_env=Walk()).learner.run.parameter == np.float32(0.1)
+    assert TEBDQN.load(path, Walk(), eval_env=Walk()).driver.run.traits.parameter == np.float32(0.1)
 
 
 def test_what_has_adapted_stays_so_unless_it_is_given_anew(tmp_path: Path) -> None:
     agent = AdaTEBDQN(Walk(), eval_env=Walk(), k=2, step_size=1e-3, horizon=4, **small()).learn(60)
-    path, adapted = agent.save(tmp_path / "agent"), np.asarray(agent.learner.run.parameter)
+    path, adapted = agent.save(tmp_path / "agent"), np.asarray(agent.driver.run.traits.parameter)
     assert not (adapted == 0.25).any()
     other = AdaTEBDQN.load(path, Walk(), eval_env=Walk(), step_size=1e-5)
-    np.testing.assert_array_equal(other.learner.run.parameter, adapted)
-    assert other.learner.run.adaptation_rate == np.float32(1e-5)
-    assert AdaTEBDQN.load(path, Walk(), eval_env=Walk(), alpha=0.5).learner.run.parameter == 0.5
+    np.testing.assert_array_equal(other.driver.run.traits.parameter, adapted)
+    assert other.driver.run.traits.adaptation_rate == np.float32(1e-5)
+    assert AdaTEBDQN.load(path, Walk(), eval_env=Walk(), alpha=0.5).driver.run.traits.parameter == 0.5
 
 
 def test_a_replay_that_was_full_has_no_more_room(tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_a_replay_that_was_full_has_no_more_room(tmp_path: Path) -> None:
             DQN.load(path, Walk(), eval_env=Walk(), replay_capacity=capacity)
     path = DQN(Walk(), eval_env=Walk(), **small(replay_capacity=50)).learn(40).save(tmp_path / "agent")
     loaded = DQN.load(path, Walk(), eval_env=Walk(), replay_capacity=60)
-    assert np.asarray(loaded.learner.run.replay)[:40].any(axis=1).all()
+    assert np.asarray(loaded.driver.run.replay)[:40].any(axis=1).all()
 
 
 @pytest.mark.parametrize("damage", ["byte", "half", "other", "nothing"])
@@ -214,7 +214,7 @@ run(Path(sys.argv[3]))
 """
 
 
-def run(path: Path) -> DQN:
+def run(path: Path) -> Any:
     """A training that saves itself at each record, and goes on from what it finds."""
     agent = DQN.load(path, Walk(), eval_env=Walk()) if path.exists() else DQN(Walk(), eval_env=Walk(), **small())
     return agent.learn(1_000 - agent.num_timesteps, callback=lambda row: agent.save(path) and None)
@@ -236,7 +236,7 @@ def test_a_killed_training_ends_the_same(tmp_path: Path) -> None:
 def test_saving_takes_no_memory_and_leaves_a_file_that_others_may_read(tmp_path: Path) -> None:
     """A replay of 50 MB is written as it lies: a copy of it would be seen in what Python allocates."""
     agent = DQN("CartPole-v1", **small(replay_capacity=1_000_000, warmup=5)).learn(10)
-    agent.learner.clock.stored = 1_000_000  # as if it were full
+    agent.driver.clock.stored = 1_000_000  # as if it were full
     (tmp_path / "plain").touch()
     tracemalloc.start()
     try:
@@ -244,7 +244,7 @@ def test_saving_takes_no_memory_and_leaves_a_file_that_others_may_read(tmp_path:
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert peak < agent.learner.run.replay.nbytes / 10 < path.stat().st_size / 9
+    assert peak < agent.driver.run.replay.nbytes / 10 < path.stat().st_size / 9
     assert path.stat().st_mode == (tmp_path / "plain").stat().st_mode
     assert sorted(os.listdir(tmp_path)) == [path.name, "plain"]
 
@@ -285,8 +285,8 @@ def test_ctrl_c_during_the_last_test_is_heard() -> None:
 
 def test_a_second_ctrl_c_keeps_no_half_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It stops anywhere, so that the command goes on from its last checkpoint; a first one is heard between two steps."""
-    from maxmean.host import making
-    from maxmean.host.commands import train
+    from maxmean.deep.host import making
+    from maxmean.deep.host.training import train
 
     kept = tmp_path / "runs" / "dqn-seed0" / "training.safetensors"
     for times, there in [(2, False), (1, True)]:

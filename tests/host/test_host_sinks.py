@@ -14,7 +14,7 @@ import pytest
 
 from host_toys import Counter, Walk, small
 from maxmean import DQN, KEBDQN
-from maxmean.host import HostError
+from maxmean.deep.host import HostError
 
 
 def test_tensorboard_shows_the_tables_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,10 +10,10 @@ import pytest
 from gymnasium import spaces
 from gymnasium.vector.utils import batch_space, concatenate, create_empty_array
 
+from maxmean.deep.host import HostError
+from maxmean.deep.host.settings import PRESETS
+from maxmean.deep.host.spaces import batched, count_actions, sight
 from maxmean.deep.networks import Convolution, Nature, Perceptron, Trunk
-from maxmean.host import HostError
-from maxmean.host.settings import PRESETS
-from maxmean.host.spaces import batched, count_actions, sight
 
 BOX = spaces.Box(-1.0, 1.0, (3,), np.float64)
 PARTS = spaces.Dict({"place": BOX, "doors": spaces.MultiBinary(2), "room": spaces.Discrete(4)})

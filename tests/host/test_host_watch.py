@@ -15,9 +15,9 @@ from typer.testing import CliRunner
 from host_toys import Counter, small
 from maxmean import DQN, KEBDQN, MaxMinDQN
 from maxmean.cli import app
+from maxmean.deep.host import HostError, watch
+from maxmean.deep.host.making import make_env
 from maxmean.deep.watch import WIDTH
-from maxmean.host import HostError, watch
-from maxmean.host.making import make_env
 
 BREAKOUT = "maxmean/Breakout-v0"  # it draws itself without pygame
 
@@ -75,7 +75,7 @@ def test_what_is_watched_acts_as_what_was_saved(kind: Any, tmp_path: Path) -> No
     policy, _ = watch.load(found)
     seen = np.random.default_rng(0).normal(size=(50, 4)).astype(np.float32)
     assert [policy.act(each) for each in seen] == agent.predict(seen)[0].tolist()
-    q = np.asarray(agent.learner.engine.values(agent.learner.run, seen))
+    q = np.asarray(agent.driver.program.values(agent.driver.run, seen))
     np.testing.assert_allclose([policy.values(each) for each in seen], q, rtol=1e-5, atol=1e-6)
 
 

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from maxmean.lab.claims import Finding, Judgement, Measured, Verdict, judge, markdown
+from maxmean.lab.claims import Finding, Judgement, Measured, Verdict, judge, large_enough, markdown
 from maxmean.lab.engines import Inline
-from maxmean.lab.experiment import Results
+from maxmean.lab.experiment import Experiment, Results
 from maxmean.lab.experiments import EXPERIMENTS
 from maxmean.lab.progress import Silent
-from maxmean.lab.run import Job, load_best, reproduce
+from maxmean.lab.run import SHIPPED, ExperimentJob, load_best, reproduce
 from maxmean.lab.store import Store
 from toys import Settings, Toy
 
@@ -105,7 +108,7 @@ def test_markdown_has_every_claim_and_number() -> None:
 
 def test_claims_are_judged_from_the_store(tmp_path_factory: pytest.TempPathFactory) -> None:
     store, toy = Store(tmp_path_factory.mktemp("store") / "out"), Toy(Settings(shards=4, draws=400))
-    reproduce([Job.of(toy, "quick")], store, Inline(), 0, Silent())
+    reproduce([ExperimentJob.of(toy, "quick")], store, Inline(), 0, Silent())
     results = load_best(store, toy)
     assert isinstance(results, Results)
     (verdict,) = judge(toy, results)
@@ -125,6 +128,54 @@ def test_every_claim_so_far_is_spoken_to_once() -> None:
         "T1",
         *(f"D{k}" for k in range(1, 8)),
     ]
+
+
+def of_its_size(experiment: Experiment[Any], scale: str) -> dict[str, Any]:
+    return {name: vars(experiment.settings(scale))[name] for name in experiment.size}
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_claims_are_judged_where_nothing_is_smaller_than_at_the_scale_that_judges(name: str) -> None:
+    experiment = EXPERIMENTS[name]
+    least = experiment.settings(experiment.judged_from)
+    judging = [scale for scale in experiment.scales if large_enough(experiment, experiment.settings(scale))]
+    assert judging == [scale for scale in experiment.scales if scale != "quick"]
+    for field, value in of_its_size(experiment, experiment.judged_from).items():
+        listed = isinstance(value, tuple)
+        less, more = (value[1:], (*value, max(value) * 1.5)) if listed else (value - 1, value + 1)
+        kind = SimpleNamespace  # settings that no experiment could be run with count the same
+        assert not large_enough(experiment, kind(**vars(least) | {field: less})), field
+        assert large_enough(experiment, kind(**vars(least) | {field: more})), field
+
+
+def test_an_experiment_without_a_size_is_judged_at_every_scale() -> None:
+    assert large_enough(Toy(), Settings(draws=1))
+
+
+def test_the_scales_name_does_not_judge() -> None:
+    """A stranger's plan may call anything the paper's."""
+    experiment = EXPERIMENTS["convergence"]
+    results = load_best(Store(SHIPPED, create=False), experiment)
+    assert results is not None
+    (verdict,) = judge(experiment, results)
+    assert verdict.verdict == "holds"
+    few = replace(results, settings=replace(results.settings, problems=19))
+    (verdict,) = judge(experiment, few)
+    assert (verdict.verdict, verdict.scale) == ("too small to judge", "paper")
+    assert (judge(experiment, replace(results, scale="custom"))[0].verdict) == "holds"
+
+
+def test_a_claim_stands_above_its_judge() -> None:
+    class Other(Toy):
+        pass
+
+    @Other.claim("X2", "the mean is negative", "nowhere")
+    def lower(results: Results[Settings]) -> Finding:
+        return Finding({"mean": Measured.mean(-results.table["value"])})
+
+    assert [claim.id for claim in Other.claims] == ["X1", "X2"]
+    assert Other.claims[1].judge is lower
+    assert [claim.id for claim in Toy.claims] == ["X1"]
 
 
 def test_nothing_is_judged_on_what_is_not_there() -> None:

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from inside import maxmean
+from maxmean import estimate as maxmean_estimate
+from maxmean.lab import run as run_module
+from maxmean.lab import store
+from maxmean.lab.claims import judge
+from maxmean.lab.experiments import EXPERIMENTS
+from maxmean.lab.files import read_bytes
+from maxmean.lab.store import Store
+
+ROOT = Path(__file__).parents[2]
 
 CLAIMS = [
     f"{kind}{k}"
@@ -42,6 +53,10 @@ def test_reproduce_says_where_it_is_and_ends_with_the_report(
     last = run.stdout.splitlines()[-1]
     assert last == f"Report: {out / 'report' / 'report.html'}"
     assert (out / "report" / "report.html").is_file()
+    for kind, start in {"pdf": b"%PDF-", "png": b"\x89PNG"}.items():
+        pictures = list((out / "report" / "figures").glob(f"*.{kind}"))
+        assert pictures
+        assert all(path.read_bytes().startswith(start) for path in pictures)
 
 
 def test_the_same_command_again_computes_nothing(quick: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
@@ -56,7 +71,7 @@ def test_quiet_is_silent(quick: tuple[Path, subprocess.CompletedProcess[str]]) -
 
 @pytest.fixture(scope="module")
 def judged(quick: tuple[Path, subprocess.CompletedProcess[str]]) -> list[dict[str, Any]]:
-    return json.loads(maxmean("claims", "--json", "--out", str(quick[0])).stdout)
+    return json.loads(maxmean("claims", "--json", "--from", str(quick[0])).stdout)
 
 
 def test_claims_as_json_are_a_list_of_objects(judged: list[dict[str, Any]]) -> None:
@@ -74,16 +89,51 @@ def test_claims_as_json_are_a_list_of_objects(judged: list[dict[str, Any]]) -> N
         ]
         for claim in found:
             assert {"id", "verdict", "measured", "scale", "experiment"} <= set(claim)
-            assert claim["verdict"] in ("holds", "fails", "undecided")
+            assert claim["verdict"] in ("holds", "fails", "undecided", "too small to judge")
             for number in claim["measured"].values():
                 assert set(number) == {"value", "low", "high"}
 
 
 def test_claims_of_what_was_not_run_are_undecided(judged: list[dict[str, Any]]) -> None:
     found = {c["id"]: c for c in judged}
-    assert found["S1"]["verdict"] == "holds"
-    assert found["S1"]["scale"] == "quick"
     assert found["A1"]["verdict"] == "undecided"
+
+
+def test_a_scale_too_small_for_a_claim_does_not_judge_it(
+    quick: tuple[Path, subprocess.CompletedProcess[str]], judged: list[dict[str, Any]]
+) -> None:
+    """The run, the verdicts in every form and the report say so; what was measured is there all the same."""
+    small = [claim for claim in judged if claim["experiment"] == "gaussian"]
+    assert [claim["id"] for claim in small] == [f"S{k}" for k in range(1, 11)]
+    for claim in small:
+        assert (claim["verdict"], claim["scale"]) == ("too small to judge", "quick")
+        assert claim["note"] == "judged at the paper scale: maxmean reproduce gaussian --scale paper"
+        assert claim["measured"]
+    assert "Too small to judge the paper's claims S1-S10." in quick[1].stdout
+    page = (quick[0] / "report" / "report.html").read_text()
+    assert "Of 10 claims 0 hold, 0 fail, 0 are undecided and 10 were measured at too small a scale." in page
+    for form in ([], ["--markdown"]):
+        said = maxmean("claims", *form, "--from", quick[0]).stdout
+        assert said.count("too small to judge") >= 10
+        assert "holds" not in said
+        assert "fails" not in said
+
+
+def test_a_quick_run_ends_on_one_screen(tmp_path: Path) -> None:
+    """Of 80 columns and 24 lines, with a line for the progress of each of nine experiments and one for the command."""
+    run = maxmean("reproduce", "ads", "--engine", "inline", "--out", tmp_path / "out", cwd=ROOT, columns=80)
+    assert run.returncode == 0, run.stderr
+    lines = run.stdout.splitlines()
+    assert len(lines) <= 24 - 9 - 1 - 1  # with all nine named there is one line more
+    assert max(map(len, lines[:-1])) <= 80
+    said = " ".join(run.stdout.split())
+    assert re.search(r"1 experiment at the quick scale in \d+ s: ads\.", said)
+    clicks = pd.read_csv(ROOT / "src/maxmean/data/ads.csv")
+    fairer = maxmean_estimate(clicks, "ke", by="ad", value="clicked").value
+    assert f"ad I has the highest click rate, {clicks[clicks['ad'] == 'ad I']['clicked'].mean():.4f}" in said
+    assert f"a fairer value of the best is {fairer:.4f} (ke)" in said
+    assert "maxmean estimate src/maxmean/data/ads.csv" in said
+    assert lines[-1] == f"Report: {tmp_path / 'out' / 'report' / 'report.html'}"
 
 
 @pytest.mark.slow
@@ -91,6 +141,54 @@ def test_report_without_out_uses_the_shipped_results(tmp_path: Path) -> None:
     run = maxmean("report", cwd=tmp_path)
     assert run.stdout == f"Report: {Path('maxmean-report') / 'report.html'}\n", run.stderr
     assert (tmp_path / "maxmean-report" / "report.html").stat().st_size > 50_000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["claims", "--out", "results"], "claims reads results and writes none: type --from results instead of --out"),
+        (["report", "--to", "a b"], "a report is written to --out: type --out 'a b' instead of --to"),
+        (["report", "--out", "results"], "'results' holds results: type --from results to read them"),
+    ],
+)
+def test_how_it_was_once_spelt_gets_a_sentence(tmp_path: Path, arguments: list[str], sentence: str) -> None:
+    Store(tmp_path / "results")
+    run = maxmean(*arguments, cwd=tmp_path)
+    assert (run.returncode, run.stdout) == (2, "")
+    (line,) = run.stderr.splitlines()
+    assert line.startswith(f"maxmean: {sentence}")
+    assert os.listdir(tmp_path) == ["results"]
+    assert "--to" not in maxmean("report", "--help").stdout
+    assert "--out" not in maxmean("claims", "--help").stdout
+
+
+def test_a_command_reads_a_table_once_and_judges_once(
+    quick: tuple[Path, subprocess.CompletedProcess[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[Path] = []
+    judged: list[str] = []
+
+    def reading(path: Path, *arguments: Any) -> bytes:
+        read.append(path)
+        return read_bytes(path, *arguments)
+
+    def judging(experiment: Any, results: Any) -> Any:
+        judged.append(experiment.name)
+        return judge(experiment, results)
+
+    monkeypatch.setattr(store, "read_bytes", reading)
+    monkeypatch.setattr(run_module, "judge", judging)
+    tables = sorted((quick[0] / "gaussian").glob("*.parquet"))
+    for command in (
+        ["reproduce", "gaussian", "--engine", "inline", "--out", quick[0]],
+        ["claims", "--from", quick[0]],
+        ["report", "--from", quick[0]],
+    ):
+        read.clear()
+        judged.clear()
+        assert maxmean(*command).returncode == 0
+        assert sorted(path for path in read if path.suffix == ".parquet") == tables
+        assert sorted(judged) == sorted(EXPERIMENTS)
 
 
 def test_list_names_every_experiment() -> None:
@@ -109,8 +207,8 @@ def test_list_names_every_experiment() -> None:
         (["reproduce", "--workers", "99999999"], "workers must be a whole number from 1 to 1,024, not 99999999"),
         (["reproduce", "--seed", "-1"], "seed must not be negative"),
         (["reproduce", "--address", "auto"], "an address goes with the ray engine"),
-        (["claims", "--out", "nowhere"], "there are no results in 'nowhere'"),
-        (["report", "--out", "nowhere"], "there are no results in 'nowhere'"),
+        (["claims", "--from", "nowhere"], "there are no results in 'nowhere'"),
+        (["report", "--from", "nowhere"], "there are no results in 'nowhere'"),
     ],
 )
 def test_mistakes_get_one_sentence_and_exit_status_2(tmp_path: Path, arguments: list[str], sentence: str) -> None:

@@ -12,11 +12,11 @@ from types import SimpleNamespace
 import pytest
 
 from inside import maxmean
-from maxmean.lab.engines import ATTEMPTS, Engine, Inline, Processes, Task, make_engine
+from maxmean.lab.engines import ATTEMPTS, Inline, Processes, ShardEngine, Task, make_engine
 from maxmean.mev.data import DataError
 from toys import Settings, Toy
 
-ENGINES: dict[str, Callable[[], Engine]] = {
+ENGINES: dict[str, Callable[[], ShardEngine]] = {
     "inline": Inline,
     "one process": lambda: Processes(1),
     "two processes": lambda: Processes(2),
@@ -28,7 +28,7 @@ def tasks(settings: Settings = Settings(), seed: int = 0) -> list[Task]:  # noqa
     return [Task(toy, settings, shard, Path("nowhere")) for shard in toy.shards(settings, seed)]
 
 
-def tables(engine: Engine, settings: Settings = Settings()) -> dict[str, bytes | None]:  # noqa: B008
+def tables(engine: ShardEngine, settings: Settings = Settings()) -> dict[str, bytes | None]:  # noqa: B008
     return {outcome.shard.key: outcome.table for outcome in engine.run(tasks(settings))}
 
 

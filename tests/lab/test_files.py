@@ -85,9 +85,9 @@ def test_a_report_does_not_go_where_a_strangers_link_leads(tmp_path: Path, place
     mine.mkdir()
     (out / place).parent.mkdir(exist_ok=True)
     (out / place).symlink_to(mine)
-    run = maxmean("report", "--out", out)
+    run = maxmean("report", "--from", out)
     assert run.returncode == 2
-    assert run.stderr == f"maxmean: '{out / place}' is a link: choose another folder for the report with --to\n"
+    assert run.stderr == f"maxmean: '{out / place}' is a link: choose another folder for the report with --out\n"
     assert not list(mine.iterdir())
 
 
@@ -102,7 +102,7 @@ def unpainted(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_figures_of_an_earlier_report_go_and_nothing_else(tmp_path: Path) -> None:
     out, folder = small(tmp_path / "out"), tmp_path / "report"
     shutil.copytree(SHIPPED / "ads", out / "ads")
-    page = write_report(Store(out, create=False), folder)
+    page = write_report(Store(out, create=False), folder).page
     assert (folder / "figures" / "ads-mse.pdf").is_file()
     mine = [
         folder / "figures" / "ads-mine.png",
@@ -131,7 +131,7 @@ def test_what_is_in_the_way_of_a_report_is_named(tmp_path: Path, place: str) -> 
     way = tmp_path / place
     way.parent.mkdir(parents=True, exist_ok=True)
     way.mkdir() if way.suffix else way.touch()
-    run = maxmean("report", "--out", out, "--to", tmp_path / "report")
+    run = maxmean("report", "--from", out, "--out", tmp_path / "report")
     assert run.returncode == 2
     (line,) = run.stderr.splitlines()
     assert line.startswith(f"maxmean: cannot write '{tmp_path / 'report'}")

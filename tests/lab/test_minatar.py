@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -27,14 +28,18 @@ from maxmean.lab.engines import Task, make_engine
 from maxmean.lab.experiment import Results, plain
 from maxmean.lab.experiments import EXPERIMENTS
 from maxmean.lab.experiments.minatar import forecast
-from maxmean.lab.experiments.minatar.claims import mean_over_games, middle_rate, near_zero
+from maxmean.lab.experiments.minatar.claims import near_zero
+from maxmean.lab.experiments.minatar.ends import mean_over_games
 from maxmean.lab.experiments.minatar.forecast import Cost
 from maxmean.lab.experiments.minatar.groups import Group
-from maxmean.lab.experiments.minatar.study import HEADS, MAXMIN, SINGLE, Settings, make_agent
-from maxmean.lab.progress import make_reporter
-from maxmean.lab.run import SHIPPED, Job, load, reproduce
-from maxmean.lab.store import Plan, Store
+from maxmean.lab.experiments.minatar.study import Settings, make_agent
+from maxmean.lab.experiments.minatar.variants import COLUMNS, HEADS, LABELS, MAXMIN, SINGLE, VARIANTS, middle_rate
+from maxmean.lab.progress import Silent, make_reporter
+from maxmean.lab.run import SHIPPED, ExperimentJob, load, reproduce
+from maxmean.lab.store import Store, StudyPlan
+from maxmean.lab.tables import read_table
 from maxmean.mev.data import DataError
+from maxmean.whole import as_parquet
 
 MINATAR = EXPERIMENTS["minatar"]
 COMMAND = [sys.executable, "-m", "maxmean.cli", "reproduce", "minatar"]
@@ -50,6 +55,10 @@ TINY = Settings(
     test_interval=100,
     together=True,
 )
+
+
+STEPS = MINATAR.settings("study").steps
+"""As few as it takes to judge."""
 
 
 def test_it_splits_into_runs_for_cores_and_into_groups_for_a_gpu() -> None:
@@ -69,7 +78,7 @@ def test_what_is_chosen_beside_a_shard_does_not_change_it() -> None:
     whole = {shard.key for shard in MINATAR.shards(study, 0)}
     for game in study.games:
         assert {shard.key for shard in MINATAR.shards(replace(study, games=(game,)), 0)} <= whole
-    assert not whole & {shard.key for shard in MINATAR.shards(replace(study, steps=2_000_000), 0)}
+    assert not whole & {shard.key for shard in MINATAR.shards(replace(study, steps=2_000_000, besides=()), 0)}
     assert not whole & {shard.key for shard in MINATAR.shards(replace(study, seeds=6, besides=()), 0)}
     assert not whole & {shard.key for shard in MINATAR.shards(replace(study, learning_rates=(1e-3,), besides=()), 0)}
 
@@ -97,11 +106,70 @@ def test_more_seeds_of_a_variant_are_shards_beside_those_it_has() -> None:
     before, after = ([shard.key for shard in MINATAR.shards(settings, 0)] for settings in (few, more))
     assert after[:-1] == before
     with pytest.raises(
-        DataError, match=r"breakout with .* has the agent dqn twice with the seed 1; a group's own seeds"
+        DataError, match=r"breakout with .* has the agent dqn twice with the seed 1; .* must be other runs than"
     ):
-        Job.of(MINATAR, "quick", ["besides=breakout@1e-3 dqn seeds=1-4"])
+        ExperimentJob.of(MINATAR, "quick", ["besides=breakout@1e-3 dqn seeds=1-4"])
     with pytest.raises(DataError, match=r"has the agent te-bdqn:0.1 twice with the seed 5; .*--set besides= leaves"):
-        Job.of(MINATAR, "study", ["seeds=10", "games=breakout"])
+        ExperimentJob.of(MINATAR, "study", ["seeds=10", "games=breakout"])
+
+
+def test_a_group_may_have_a_number_of_steps_of_its_own() -> None:
+    text = "space_invaders@10^-4.5 ke-bdqn seeds=0-4 steps=5000000"
+    group = Group.parse(text)
+    assert (str(group), group.steps, group.seeds) == (text, 5_000_000, range(5))
+    assert Group.parse("space_invaders@10^-4.5 steps=5000000 ke-bdqn seeds=0-4") == group
+    settings = replace(TINY, besides=("breakout@1e-4 dqn steps=500", "breakout@1e-4 ddqn"))
+    MINATAR.check(settings)  # the same seeds of the same agent, but other runs
+    shards = MINATAR.shards(settings, 0)
+    assert [(shard.part["agents"], shard.settings["steps"]) for shard in shards] == [
+        (["dqn"], 300),
+        (["dqn"], 500),
+        (["ddqn"], 300),
+    ]
+    assert [MINATAR.settings_of(settings, shard).steps for shard in shards] == [300, 500, 300]
+    (long,) = MINATAR.shards(replace(TINY, steps=500), 0)
+    assert shards[1] == long
+    with pytest.raises(DataError, match=r"has the agent ke-bdqn twice with the seed 0; .*--set besides= leaves"):
+        ExperimentJob.of(MINATAR, "study", ["steps=5000000"])
+
+
+def test_the_studys_longer_runs_are_those_of_the_papers_scale() -> None:
+    """The shard is known by its content, whichever study it was trained for."""
+    chosen = "games=space_invaders seeds=5 learning_rates=10^-4.5 heads=ke-bdqn single= maxmin="
+    (own,) = MINATAR.shards(ExperimentJob.of(MINATAR, "paper", chosen.split()).settings, 0)
+    study = [shard for shard in MINATAR.shards(MINATAR.settings("study"), 0) if shard.settings["steps"] > STEPS]
+    assert [shard.key for shard in study] == [own.key] == ["5b0d2655cb66dc3124b8"]
+
+
+def test_runs_of_other_lengths_are_kept_apart(tmp_path: Path) -> None:
+    """They are computed with their own number of steps, and neither a claim nor a table of the study has them."""
+    settings = replace(TINY, seeds=1, besides=("breakout@1e-4 dqn steps=200",))
+    store, usual = Store(tmp_path / "both"), Store(tmp_path / "usual")
+    for where, job in ((store, settings), (usual, replace(settings, besides=()))):
+        summary = reproduce(
+            [ExperimentJob(MINATAR, "custom", job)], where, make_engine("inline", None, None), 0, Silent()
+        )
+        assert not summary.failed
+    found, without = (load(where, MINATAR, "custom", 0) for where in (store, usual))
+    assert found is not None
+    assert without is not None
+    pd.testing.assert_frame_equal(found.table, without.table)
+    ((own, table),) = found.apart.items()
+    assert (own.steps, table["step"].tolist(), found.table["step"].tolist()) == (200, [100, 200], [100, 200, 300])
+    assert set(MINATAR.figures(found)) == {"breakout", "breakout-long", "fifths"}
+
+
+def test_longer_runs_change_no_verdict() -> None:
+    found = load(Store(SHIPPED, create=False), MINATAR, "study", 0)
+    assert found is not None
+    ((own, table),) = found.apart.items()
+    assert (own.steps, len(table), {*table["variant"]}) == (5_000_000, 5 * 500, {"ke-bdqn"})
+    assert found.table["step"].max() == STEPS
+    assert judge(MINATAR, found) == judge(MINATAR, replace(found, apart={}))
+    figure = MINATAR.figures(found)["space_invaders-long"]
+    labels = [line.get_label() for line in figure.axes[0].lines]
+    assert labels == ["ke-bdqn: 5 seeds, 5 million", "ke-bdqn: 5 seeds, 1 million"]
+    assert [np.asarray(line.get_xdata())[-1] for line in figure.axes[0].lines] == [5_000_000, 1_000_000]
 
 
 def test_further_groups_belong_to_the_games_that_are_chosen() -> None:
@@ -126,6 +194,10 @@ def test_a_shard_is_a_tidy_table_and_becomes_figures(tmp_path: Path) -> None:
     assert len(table) == 2 * 3
     assert set(table["game"]) == {"breakout"}
     assert {"test_return", "bias", "bias_error", "alpha", "bias_fifth_0", "value_fifth_4"} <= set(table.columns)
+    layout = MINATAR.layout(TINY, part)
+    assert layout is not None
+    assert sorted((*layout.numbers, *layout.gaps, *layout.texts)) == sorted(table.columns)
+    pd.testing.assert_frame_equal(read_table(as_parquet(table), layout, part), table, check_dtype=False)
     figures = MINATAR.figures(Results("minatar", "quick", TINY, 0, table))
     assert set(figures) == {"breakout", "fifths"}
     # what it left is a finished training: the same table comes of it without another step
@@ -139,7 +211,7 @@ def test_a_long_shard_says_how_far_it_is(tmp_path: Path, terminal: bool) -> None
     text = io.StringIO()
     console = Console(file=text, force_terminal=terminal, width=120)
     with make_reporter(console, quiet=False) as reporter:
-        job = Job(MINATAR, "custom", TINY)
+        job = ExperimentJob(MINATAR, "custom", TINY)
         summary = reproduce([job], Store(tmp_path), make_engine("inline", None, None, console), 0, reporter)
     assert summary.computed == 1
     said = text.getvalue()
@@ -155,7 +227,7 @@ def test_a_long_shard_is_silent_when_asked(tmp_path: Path, capfd: pytest.Capture
 
 
 def results(**biases: float) -> Results[Any]:
-    """A study of one step and five seeds whose numbers are plain; biases by the beginning of a variant's name."""
+    """A study of one test and five seeds whose numbers are plain; biases by the beginning of a variant's name."""
     labels = [make_agent(name).label for name in (*SINGLE, *MAXMIN, *HEADS)]
     rows = []
     for game in ("breakout", "space_invaders"):
@@ -165,15 +237,18 @@ def results(**biases: float) -> Results[Any]:
                 bias += 10 * float(label[8:-1])
             for seed in range(5):
                 noise = 0.01 * seed
-                rows.append((game, label, seed, 1000, 10.0 + noise, bias + noise, 10.0, 0.3 + noise / 10))
+                rows.append((game, label, seed, STEPS, 10.0 + noise, bias + noise, 10.0, 0.3 + noise / 10))
     columns = ["game", "variant", "seed", "step", "test_return", "bias", "value", "alpha"]
     table = pd.DataFrame(rows, columns=columns).assign(learning_rate=10**-4.5)
-    settings = Settings(games=("breakout", "space_invaders"), steps=1000, seeds=5, learning_rates=(10**-4.5,))
+    settings = Settings(games=("breakout", "space_invaders"), steps=STEPS, seeds=5, learning_rates=(10**-4.5,))
     return Results("minatar", "study", settings, 0, table)
 
 
 def verdict(found: Results[Any], name: str) -> str:
-    return next(each.verdict for each in judge(MINATAR, found) if each.id == name)
+    """The verdict on one claim; the others are not judged."""
+    claims = tuple(claim for claim in MINATAR.claims if claim.id == name)
+    (alone,) = judge(type("Alone", (type(MINATAR),), {"claims": claims})(), found)
+    return alone.verdict
 
 
 def test_the_judges_see_what_is_there() -> None:
@@ -254,9 +329,9 @@ def agreeing(wrong: tuple[str, str, float, str] | None = None, slow: float = 0.4
         row["test_return"] *= slow if rate == SLOW else 1.0
         noisy = {name: value + 0.01 * seed for name, value in row.items()}
         about = {"game": game, "learning_rate": rate, "variant": label, "seed": seed, "value": 10.0}
-        rows.append(about | noisy | {"step": 1000})
-        rows.append(about | {name: -value for name, value in noisy.items()} | {"step": 900})
-    settings = Settings(games=("breakout", "space_invaders"), steps=1000, seeds=5, learning_rates=(SLOW, 10**-4.5))
+        rows.append(about | noisy | {"step": STEPS})
+        rows.append(about | {name: -value for name, value in noisy.items()} | {"step": 9 * STEPS // 10})
+    settings = Settings(games=("breakout", "space_invaders"), steps=STEPS, seeds=5, learning_rates=(SLOW, 10**-4.5))
     return Results("minatar", "study", settings, 0, pd.DataFrame(rows))
 
 
@@ -293,7 +368,7 @@ def test_a_claim_fails_by_each_of_its_parts(claim: str, wrong: tuple[str, str, f
 
 def test_heads_far_below_maxmin_are_not_comparable() -> None:
     study = agreeing()
-    maxmin = study.table["variant"].str.startswith("maxmin") & (study.table["step"] == 1000)
+    maxmin = study.table["variant"].str.startswith("maxmin") & (study.table["step"] == STEPS)
     table = study.table.assign(test_return=study.table["test_return"] + 5.0 * maxmin)
     assert verdict(replace(study, table=table), "D5") == "fails"
 
@@ -360,7 +435,7 @@ def test_a_game_that_lacks_a_variant_leaves_claims_undecided() -> None:
 def with_more_seeds(study: Results[Any], variant: str, game: str, **changed: float) -> Results[Any]:
     """The study with fifteen more seeds of a variant on a game, where some columns are moved at the end of training."""
     table = study.table
-    last = (table["variant"] == variant) & (table["game"] == game) & (table["step"] == 1000)
+    last = (table["variant"] == variant) & (table["game"] == game) & (table["step"] == STEPS)
     own = table[last & (table["learning_rate"] == 10**-4.5)]
     more = [own.assign(seed=own["seed"] + 5 * i) for i in (1, 2, 3)]
     moved = [rows.assign(**{name: rows[name] + by for name, by in changed.items()}) for rows in more]
@@ -513,15 +588,68 @@ def test_claims_say_why_they_are_not_judged(tmp_path: Path) -> None:
     shutil.copytree(SHIPPED / "minatar", tmp_path / "minatar")
     shutil.copy(SHIPPED / "maxmean-results.json", tmp_path)
     usual = replace(MINATAR.settings("study"), besides=())
-    Store(tmp_path).write_plan("minatar", "study", Plan(plain(usual), MINATAR.shards(usual, 0)))
-    whole = maxmean("claims", "--out", tmp_path).stdout
+    Store(tmp_path).write_plan("minatar", "study", StudyPlan(plain(usual), MINATAR.shards(usual, 0)))
+    whole = maxmean("claims", "--from", tmp_path).stdout
     assert whole.count("No variant was run on Breakout with both 10^-4.5 and 10^-5.") == 1
     assert "damaged" not in whole
     with (tmp_path / "minatar" / f"{MINATAR.shards(usual, 0)[0].key}.parquet").open("ab") as file:
         file.write(b"x")
-    damaged = maxmean("claims", "--out", tmp_path)
+    damaged = maxmean("claims", "--from", tmp_path)
     assert damaged.returncode == 2
     assert "its checksum is not the one in its manifest (study scale, seed 0)" in damaged.stderr
+
+
+def edited(table: pd.DataFrame, **columns: Any) -> pd.DataFrame:
+    """The table with another value in the first row of some columns."""
+    return table.assign(**{name: [value, *table[name].tolist()[1:]] for name, value in columns.items()})
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda t: t.iloc[1:], "it has 2,999 rows, and its settings make 3,000"),
+        (lambda t: t.drop(columns="bias"), "it has no column 'bias'"),
+        (lambda t: t.assign(more=1.0), "it has a column 'more', which is not known"),
+        (lambda t: t.assign(bias="x"), "its column 'bias' does not hold numbers"),
+        (lambda t: edited(t, game="freeway"), "its column 'game' holds 'freeway', and it should be of 'asterix'"),
+        (lambda t: edited(t, variant="bdqn"), "its column 'variant' holds 'bdqn', which its settings do not make"),
+        (lambda t: edited(t, step=10_001), "its column 'step' holds 10001, which its settings do not make"),
+        (lambda t: edited(t, seed=4), "its column 'seed' holds 4, which its settings do not make"),
+        (lambda t: edited(t, learning_rate=1e-5), "its column 'learning_rate' holds 1e-05, which its settings"),
+        (lambda t: edited(t, episodes=float("inf")), "its column 'episodes' holds numbers that are not finite"),
+        (lambda t: edited(t, step=20_000), "it has two rows with the same step, variant, learning_rate, seed"),
+    ],
+)
+def test_a_strangers_table_that_cannot_be_used_is_named(
+    tmp_path: Path, change: Callable[[pd.DataFrame], pd.DataFrame], why: str
+) -> None:
+    """The file, not the folder: its checksum is right, since anyone can compute one."""
+    shutil.copytree(SHIPPED / "minatar", tmp_path / "minatar")
+    shutil.copy(SHIPPED / "maxmean-results.json", tmp_path)
+    store, settings = Store(tmp_path), MINATAR.settings("study")
+    (shard,) = [
+        each for each in MINATAR.shards(settings, 0) if each.part["game"] == "asterix" and 5 in each.part["seeds"]
+    ]
+    table, manifest = store.read(shard)
+    store.write(shard, as_parquet(change(table)), manifest["seconds"])
+    answer = maxmean("claims", "--json", "--from", tmp_path)
+    assert answer.returncode == 2
+    assert f"/minatar/{shard.key}.parquet' cannot be used: {why}" in answer.stderr
+
+
+def test_agents_that_are_not_the_papers_may_have_any_label() -> None:
+    """What they are called takes JAX to know, which whoever reads results may not have."""
+    settings = replace(TINY, heads=("te-bdqn:0.05",))
+    (own, other) = (MINATAR.layout(settings, part) for part in MINATAR.parts(settings))
+    assert own is not None
+    assert other is not None
+    assert (own.keys["variant"], other.keys["variant"]) == (["dqn"], None)
+
+
+def test_the_fifteen_variants_are_called_what_the_agents_say() -> None:
+    assert {name: make_agent(name).label for name in LABELS} == LABELS
+    assert sorted(VARIANTS) == sorted(LABELS.values()) == sorted(label for column in COLUMNS for label in column)
+    assert len(set(VARIANTS)) == 15
 
 
 def test_the_shipped_study_is_complete_and_of_the_present_settings() -> None:
@@ -539,8 +667,8 @@ def test_the_shipped_study_is_complete_and_of_the_present_settings() -> None:
 def test_settings_are_changed_by_name() -> None:
     changed = change(Settings(), ["seeds=3", "learning_rates=1e-3,1e-4", "maxmin=", "together=false"])
     assert (changed.seeds, changed.learning_rates, changed.maxmin, changed.together) == (3, (1e-3, 1e-4), (), False)
-    assert Job.of(MINATAR, "study", ["seeds=3"]).scale == "custom"
-    assert Job.of(MINATAR, "study").scale == "study"
+    assert ExperimentJob.of(MINATAR, "study", ["seeds=3"]).scale == "custom"
+    assert ExperimentJob.of(MINATAR, "study").scale == "study"
     for text, sentence in {
         "steps": "NAME=VALUE, not 'steps'",
         "step=3": "unknown setting 'step'; did you mean 'steps'",
@@ -554,9 +682,9 @@ def test_settings_are_changed_by_name() -> None:
         "learning_rates=-1": "learning rates must be positive numbers, not -1.0",
         "learning_rates=nan": "learning rates must be positive numbers, not nan",
         "learning_rates=fast": "is no list of numbers",
-        "besides=breakout dqn": "GAME@LEARNING_RATE AGENT AGENT ..., .* not 'breakout dqn'",
-        "besides=breakout@1e-5": "GAME@LEARNING_RATE AGENT AGENT ..., .* not 'breakout@1e-5'",
-        "besides=breakout@1e-5 seeds=5-19": "GAME@LEARNING_RATE AGENT AGENT ..., .* not 'breakout@1e-5 seeds=5-19'",
+        "besides=breakout dqn": "GAME@LEARNING_RATE AGENT AGENT .*, not 'breakout dqn'",
+        "besides=breakout@1e-5": "GAME@LEARNING_RATE AGENT AGENT .*, not 'breakout@1e-5'",
+        "besides=breakout@1e-5 seeds=5-19": "GAME@LEARNING_RATE AGENT AGENT .*, not 'breakout@1e-5 seeds=5-19'",
         "besides=breakout@1e-5 dqn seeds=20": "seeds=FIRST-LAST, such as seeds=5-19, not 'seeds=20'",
         "besides=breakout@1e-5 dqn seeds=": "seeds=FIRST-LAST, such as seeds=5-19, not 'seeds='",
         "besides=breakout@1e-5 dqn seeds=-5-9": "seeds=FIRST-LAST, such as seeds=5-19, not 'seeds=-5-9'",
@@ -565,6 +693,13 @@ def test_settings_are_changed_by_name() -> None:
         "besides=breakout@1e-5 dqn seeds=9-5": "from a smaller to a larger number below 1000, .* not 'seeds=9-5'",
         "besides=breakout@1e-5 dqn seeds=5-1000": "from a smaller to a larger number below 1000, .* not 'seeds=5-1000'",
         "besides=breakout@1e-5 dqn seeds=5-6 seeds=7-8": "a group has its seeds once",
+        "besides=breakout@1e-5 dqn steps=5 steps=6": "a group has its steps once",
+        "besides=breakout@1e-5 steps=500": "GAME@LEARNING_RATE AGENT AGENT .*, not 'breakout@1e-5 steps=500'",
+        "besides=breakout@1e-5 dqn steps=": "whole number from 1 to 1,000,000,000, such as steps=5000000, not 'steps='",
+        "besides=breakout@1e-5 dqn steps=0": "whole number from 1 to 1,000,000,000, such as steps=5000000, not 'steps=0'",
+        "besides=breakout@1e-5 dqn steps=1e6": "such as steps=5000000, not 'steps=1e6'",
+        f"besides=breakout@1e-5 dqn steps={'9' * 5000}": "such as steps=5000000, not 'steps=999",
+        "test_interval=1": "steps over test_interval must be at most 100,000, not 5,000,000",
         "besides=pong@1e-5 dqn": "unknown game 'pong'",
         "besides=breakout@0 dqn": "learning rates must be positive numbers, not 0.0",
         "learning_rates=10^999": "is no list of numbers",
@@ -607,7 +742,7 @@ def test_blanks_between_names_are_nothing() -> None:
 )
 def test_agents_that_cannot_train_are_refused_before_anything_is_run(text: str, sentence: str) -> None:
     with pytest.raises(DataError, match=sentence):
-        Job.of(MINATAR, "quick", [text])
+        ExperimentJob.of(MINATAR, "quick", [text])
 
 
 def test_another_seed_of_the_study_has_other_runs() -> None:
@@ -795,6 +930,19 @@ def test_the_cost_of_each_further_group_is_foretold(monkeypatch: pytest.MonkeyPa
         "  2.0 hours for breakout@10^-4.5 ddqn bdqn\n"
     ) in said
     assert "besides" not in MINATAR.forecast(TINY, print)
+
+
+def test_groups_of_other_lengths_are_foretold_by_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here a hundred steps take an hour, whatever the agents."""
+
+    def calibrate(agents: tuple[str, ...], seeds: int, settings: Settings, **_: object) -> Cost:
+        return Cost(agents, len(agents) * seeds, "1 MiB", 1.0, 36.0 * settings.steps)
+
+    monkeypatch.setattr(forecast, "calibrate", calibrate)
+    said = MINATAR.forecast(replace(TINY, besides=("breakout@1e-4 dqn bdqn steps=500",)), print)
+    assert "minatar: 2 shards, 2 runs of 300 steps and 4 runs of 500 steps, 2,600 run-steps" in said
+    assert "  5.0 hours for breakout@10^-4 dqn bdqn steps=500\n" in said
+    assert "8.0 hours on one" in said
 
 
 @pytest.mark.slow

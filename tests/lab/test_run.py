@@ -18,7 +18,7 @@ import pytest
 from maxmean.lab.claims import judge
 from maxmean.lab.engines import Inline
 from maxmean.lab.progress import Silent
-from maxmean.lab.run import Job, load, load_best, reproduce
+from maxmean.lab.run import ExperimentJob, load, load_best, reproduce
 from maxmean.lab.store import Store
 from toys import Settings, Toy
 
@@ -34,7 +34,7 @@ class Notes(Silent):
 
 
 def run(store: Store, settings: Settings = Settings(), seed: int = 0, notes: Notes | None = None) -> tuple[int, int]:  # noqa: B008
-    summary = reproduce([Job.of(Toy(settings), "quick")], store, Inline(), seed, notes or Notes())
+    summary = reproduce([ExperimentJob.of(Toy(settings), "quick")], store, Inline(), seed, notes or Notes())
     return summary.computed, summary.kept
 
 
@@ -145,7 +145,7 @@ def test_results_of_an_older_version_of_an_experiment_are_not_taken_for_new_ones
 
 def test_a_failed_shard_is_said_and_the_rest_is_kept(tmp_path: Path) -> None:
     store, notes = Store(tmp_path), Notes()
-    summary = reproduce([Job.of(Toy(Settings(trouble="raise")), "quick")], store, Inline(), 0, notes)
+    summary = reproduce([ExperimentJob.of(Toy(Settings(trouble="raise")), "quick")], store, Inline(), 0, notes)
     assert (summary.computed, len(summary.failed)) == (5, 1)
     assert notes.sentences == ["toy(shard=2) failed: RuntimeError: shard 2 always fails"]
     assert len(checksums(tmp_path)) == 5

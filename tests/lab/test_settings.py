@@ -13,7 +13,7 @@ from maxmean.lab.experiment import Experiment
 from maxmean.lab.experiments import EXPERIMENTS
 from maxmean.lab.experiments.ads import Settings as Ads
 from maxmean.lab.loading import load
-from maxmean.lab.run import SHIPPED, Job
+from maxmean.lab.run import SHIPPED, ExperimentJob
 from maxmean.lab.settings import SHARDS, Range, within
 from maxmean.lab.store import Store
 from maxmean.lab.tables import read_table
@@ -88,7 +88,7 @@ def tiny(experiment: Experiment[Any], *changes: str) -> Any:
     """The settings of the smallest run there can be, with changes."""
     changed = {change.partition("=")[0] for change in changes}
     kept = [text for text in TINY[experiment.name] if text.partition("=")[0] not in changed]
-    return Job.of(experiment, "quick", [*kept, *changes]).settings
+    return ExperimentJob.of(experiment, "quick", [*kept, *changes]).settings
 
 
 def affordable(settings: Any) -> bool:

@@ -7,6 +7,7 @@ import importlib.metadata
 import json
 import os
 import time
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ import pytest
 
 from maxmean import whole
 from maxmean.lab.experiment import Shard, plain
-from maxmean.lab.store import DamagedError, Plan, Store, StoreError
+from maxmean.lab.store import DamagedError, Store, StoreError, StudyPlan
 from maxmean.whole import as_parquet
 from toys import Settings, Toy
 
@@ -151,10 +152,41 @@ def test_the_versions_are_kept_that_the_numbers_depend_on(tmp_path: Path) -> Non
 def test_plans_are_kept(tmp_path: Path) -> None:
     store, shards = Store(tmp_path), Toy().shards(Settings(), 3)
     assert store.read_plan("toy", "quick", 3) is None
-    plan = Plan(plain(Settings()), shards)
+    plan = StudyPlan(plain(Settings()), shards)
     store.write_plan("toy", "quick", plan)
     assert store.read_plan("toy", "quick", 3) == plan
     assert store.seeds("toy", "quick") == [3]
+
+
+def test_the_latest_plan_is_known_whatever_the_clock_says(tmp_path: Path) -> None:
+    """Each is written with a clock that was set back by an hour more."""
+    store, clock = Store(tmp_path), count(time.time(), -3600.0)
+
+    def write(seed: int) -> None:
+        store.write_plan("toy", "quick", StudyPlan(plain(Settings()), Toy().shards(Settings(), seed)))
+        now = next(clock)
+        os.utime(store.plan_path("toy", "quick", seed), (now, now))
+
+    for seed in (1, 3, 2):
+        write(seed)
+    assert store.seeds("toy", "quick") == [2, 3, 1]
+    before = store.plan_path("toy", "quick", 2).read_bytes()
+    write(2)  # what is the latest already does not change
+    assert store.plan_path("toy", "quick", 2).read_bytes() == before
+    write(1)
+    assert store.seeds("toy", "quick") == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    "content", ["[]", "{}", '{"run": -1}', '{"run": "x"}', '{"run": 1e999}', '{"run": 99999999999999999999}']
+)
+def test_a_plan_without_its_number_is_the_earliest(tmp_path: Path, content: str) -> None:
+    """As those of earlier versions are; of several the smallest seed comes first."""
+    store = Store(tmp_path)
+    store.write_plan("toy", "quick", StudyPlan(plain(Settings()), Toy().shards(Settings(), 9)))
+    for seed in (5, 4):
+        store.plan_path("toy", "quick", seed).write_text(content)
+    assert store.seeds("toy", "quick") == [9, 4, 5]
 
 
 def test_another_shards_files_under_this_ones_name_are_damage(tmp_path: Path) -> None:

@@ -18,7 +18,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maxmean import mev
-from maxmean.mev.kernels import KERNELS, Custom, KernelError, as_kernel, check_kernel
+from maxmean.mev.errors import KernelError
+from maxmean.mev.kernel_checks import check_kernel
+from maxmean.mev.kernels import KERNELS, Custom, as_kernel
 
 # One number of points for most tests: JAX compiles the beta function anew for every shape.
 GRID = np.array([-60.0, -9.0, -5.5, -4.75, -3.0, -2.0, -1.5, -1.0, -0.75, -0.25, -(2.0**-10), 0.0])

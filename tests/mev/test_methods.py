@@ -9,7 +9,7 @@ import pytest
 
 from maxmean import mev
 from maxmean.mev.data import Counts, DataError, Samples, Summaries, summarise
-from maxmean.mev.kernels import KernelError
+from maxmean.mev.errors import ArgumentError, KernelError
 from maxmean.mev.methods import METHODS, Settings, check_method, evaluate, needs_parts, parse_kernel
 
 TABLE = np.random.default_rng(0).normal([0.0, 0.3, 0.2, -3.0], 1.0, size=(30, 4))
@@ -111,9 +111,9 @@ def test_what_cannot_be_done_is_said() -> None:
         evaluate("te*", Counts(np.array([1, 2]), np.array([5, 5])))
     with pytest.raises(DataError, match="only summaries were given"):
         evaluate("de", Summaries(np.zeros(2), np.ones(2)))
-    with pytest.raises(DataError, match="parts must be at least 1, not 0"):
+    with pytest.raises(ArgumentError, match="parts must be at least 1, not 0"):
         Settings(parts=0)
-    with pytest.raises(DataError, match="draws must be at least 1, not 0"):
+    with pytest.raises(ArgumentError, match="draws must be at least 1, not 0"):
         Settings(draws=0)
     with pytest.raises(KernelError, match=r"alpha must lie in \(0, 0.5\], not 0.6"):
         Settings(alpha=0.6)
@@ -122,7 +122,7 @@ def test_what_cannot_be_done_is_said() -> None:
 @pytest.mark.parametrize(("wrong", "near"), [("ket", "ke"), ("KE", "ke"), ("cvee", "cve"), ("T*", "te*")])
 def test_an_unknown_method_is_answered_with_the_nearest(wrong: str, near: str) -> None:
     with pytest.raises(
-        DataError, match=f"unknown method '{wrong.replace('*', chr(92) + '*')}'; did you mean '.*e"
+        ArgumentError, match=f"unknown method '{wrong.replace('*', chr(92) + '*')}'; did you mean '.*e"
     ) as error:
         check_method(wrong)
     assert repr(near) in str(error.value)
@@ -134,7 +134,7 @@ def test_kernels_by_name() -> None:
     assert parse_kernel("softmax") == mev.Softmax()
     for text, sentence in {
         "gausian": "did you mean 'gaussian'",
-        "softmax:1": "has room for 0 numbers, not 1",
+        "softmax:1": "takes at most 0 numbers, not 1",
         "beta:1,x": "takes numbers after the colon, not '1,x'",
         "gaussian:-1": "scale must be positive",
         "zzz": "unknown kernel 'zzz'",

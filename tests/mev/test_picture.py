@@ -68,3 +68,8 @@ def test_the_style_of_others_is_left_alone(tmp_path: Path) -> None:
     before = dict(mpl.rcParams)
     picture.plot(mm.compare({"a": [1.0, 2.0], "b": [2.0, 3.0]}, ["ke"], resamples=5), str(tmp_path / "x.pdf"))
     assert dict(mpl.rcParams) == before
+
+
+@pytest.mark.parametrize("kind", ["png", "PDF", "svg"])
+def test_figures_are_told_by_their_ending(kind: str, tmp_path: Path) -> None:
+    assert picture.check_figure(str(tmp_path / f"a.b.{kind}")) == kind.lower()

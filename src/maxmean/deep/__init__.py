@@ -7,102 +7,43 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ..errors import missing, no_attribute
+from ..lazy import lazily
+from .registry import FUNCTIONS
 
 if TYPE_CHECKING:
-    from .agents import (
-        AGENTS,
-        BDQN,
-        DDQN,
-        DQN,
-        KEBDQN,
-        SCDQN,
-        TEBDQN,
-        AdaKEBDQN,
-        Adaptation,
-        AdaTEBDQN,
-        Agent,
-        AgentError,
-        MaxMinDQN,
-    )
-    from .checkpoint import CheckpointError
-    from .exploration import EpsilonGreedy, HeadPerEpisode
-    from .policy import Policy, load
-    from .settings import Settings
-    from .targets import NextValues
-    from .training import Training, train
-
-__all__ = [
-    "AGENTS",
-    "BDQN",
-    "DDQN",
-    "DQN",
-    "KEBDQN",
-    "SCDQN",
-    "TEBDQN",
-    "AdaKEBDQN",
-    "AdaTEBDQN",
-    "Adaptation",
-    "Agent",
-    "AgentError",
-    "CheckpointError",
-    "EpsilonGreedy",
-    "HeadPerEpisode",
-    "MaxMinDQN",
-    "NextValues",
-    "Policy",
-    "Settings",
-    "Training",
-    "load",
-    "train",
-]
+    from .agents import *  # noqa: F403  the functions of the registry
+    from .checkpoint import CheckpointError as CheckpointError
+    from .checks import AgentError as AgentError
+    from .device.training import Training as Training
+    from .device.training import train as train
+    from .exploration import EpsilonGreedy as EpsilonGreedy
+    from .exploration import HeadPerEpisode as HeadPerEpisode
+    from .policy import Policy as Policy
+    from .policy import load as load
+    from .settings import Settings as Settings
+    from .targets import NextValues as NextValues
 
 _HOME = {
     "AGENTS": "agents",
-    "BDQN": "agents",
-    "DDQN": "agents",
-    "DQN": "agents",
-    "KEBDQN": "agents",
-    "SCDQN": "agents",
-    "TEBDQN": "agents",
     "Adaptation": "agents",
-    "AdaKEBDQN": "agents",
-    "AdaTEBDQN": "agents",
     "Agent": "agents",
-    "AgentError": "agents",
-    "MaxMinDQN": "agents",
+    "AgentError": "checks",
     "CheckpointError": "checkpoint",
     "EpsilonGreedy": "exploration",
     "HeadPerEpisode": "exploration",
-    "Policy": "policy",
-    "load": "policy",
-    "Settings": "settings",
     "NextValues": "targets",
-    "Training": "training",
-    "train": "training",
-}
+    "Policy": "policy",
+    "Settings": "settings",
+    "Training": "device.training",
+    "load": "policy",
+    "train": "device.training",
+} | dict.fromkeys(FUNCTIONS, "agents")
 
+__all__ = sorted(_HOME)
 
 PACKAGES = ("jax", "optax", "safetensors")
 """What the extra ``deep`` brings."""
 
-
-def __getattr__(name: str) -> Any:
-    """Import on first use: the command line's help needs no JAX."""
-    if name in _HOME:
-        try:
-            value = getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
-        except ModuleNotFoundError as error:
-            if error.name not in PACKAGES:
-                raise
-            raise ModuleNotFoundError(missing(__name__, error.name, extra="deep"), name=error.name) from None
-        globals()[name] = value
-        return value
-    raise AttributeError(no_attribute(__name__, name, __all__), name=name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazily(__name__, _HOME, needs=PACKAGES, extra="deep")

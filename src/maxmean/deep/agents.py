@@ -10,19 +10,16 @@ import inspect
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
-from .. import errors, mev
-from ..errors import MaxmeanError, unknown
+from .. import mev
+from ..errors import unknown
 from ..mev.kernels import as_kernel
 from ..mev.methods import parse_kernel
 from . import targets
+from .checks import LARGEST, AgentError, real_number, truth, whole_number
 from .exploration import EpsilonGreedy, Exploration, HeadPerEpisode
-
-
-class AgentError(MaxmeanError):
-    """An agent or a setting that makes no sense; the message is one sentence that names the value and says what would."""
+from .registry import REGISTRY
 
 
 @dataclass(frozen=True)
@@ -158,7 +155,7 @@ def TEBDQN(alpha: float = 0.1, k: int = 10, mask: float = 1.0, covariance: bool 
     """Bootstrapped DQN whose targets are T-estimates at level ``alpha``; 0.5 is the maximum of each head."""
     if not 0.0 < real_number("alpha", alpha) <= 0.5:
         raise AgentError(f"alpha must be in (0, 0.5], not {alpha}")
-    rule = targets.TestBased(truth("covariance", covariance))
+    rule = targets.LevelBased(truth("covariance", covariance))
     return Agent("te-bdqn", rule, HeadPerEpisode(), alpha, "alpha", members=_heads(k, 2), mask=mask)
 
 
@@ -182,7 +179,12 @@ def AdaTEBDQN(  # noqa: N802
     covariance: bool = False,
     per_head: bool = False,
 ) -> Agent:
-    """TE-BDQN that turns its alpha towards zero bias, see :class:`Adaptation`."""
+    """TE-BDQN that turns its alpha towards zero bias, see :class:`Adaptation`.
+
+    After each target copy every head plays ``horizon`` steps: with ten heads and 32 steps that is 320 for every ``target_period``
+    updates, which on the host, where they are taken one by one in ``eval_env``, takes time. A longer ``target_period`` or a
+    shorter ``horizon`` makes it cheaper.
+    """
     agent = TEBDQN(alpha, k, mask, covariance)
     return replace(agent, name="ada-te-bdqn", adaptation=Adaptation(step_size, horizon, per_head=per_head))
 
@@ -195,7 +197,7 @@ def AdaKEBDQN(  # noqa: N802
     mask: float = 1.0,
     per_head: bool = False,
 ) -> Agent:
-    """KE-BDQN that turns the scale of its Gaussian kernel towards zero bias; beyond the paper."""
+    """KE-BDQN that turns the scale of its Gaussian kernel towards zero bias, as :func:`AdaTEBDQN` does; beyond the paper."""
     if not real_number("the kernel's scale", scale) > 0.0:
         raise AgentError(f"the kernel's scale must be positive, not {scale}")
     adaptation = Adaptation(step_size, horizon, low=1e-3, high=1e3, direction=-1, per_head=per_head)
@@ -203,17 +205,7 @@ def AdaKEBDQN(  # noqa: N802
     return replace(agent, adaptation=adaptation)
 
 
-AGENTS: dict[str, Callable[..., Agent]] = {
-    "dqn": DQN,
-    "ddqn": DDQN,
-    "scdqn": SCDQN,
-    "maxmin-dqn": MaxMinDQN,
-    "bdqn": BDQN,
-    "te-bdqn": TEBDQN,
-    "ke-bdqn": KEBDQN,
-    "ada-te-bdqn": AdaTEBDQN,
-    "ada-ke-bdqn": AdaKEBDQN,
-}
+AGENTS: dict[str, Callable[..., Agent]] = {each.name: globals()[each.function] for each in REGISTRY}
 """The algorithms by the names that tables and the command line use."""
 
 
@@ -222,26 +214,6 @@ def _heads(k: int, least: int) -> int:
     if k < least:
         raise AgentError(f"this agent needs at least {least} head{'s' * (least > 1)}, not {k}")
     return k
-
-
-LARGEST = 2**31 - 1
-"""What is counted on the device is counted in 32 bits."""
-
-
-def whole_number(name: str, value: Any, *, least: int = 1, most: int = LARGEST) -> int:
-    """A whole number from ``least`` to ``most``, also from a float such as 1e6; one sentence for anything else."""
-    return errors.whole_number(name, value, least, most, floats=True, error=AgentError)
-
-
-def real_number(name: str, value: Any) -> float:
-    """A finite number that a float32 can hold; one sentence for anything else."""
-    found = errors.real_number(name, value, error=AgentError)
-    if not abs(found) < 3.4e38:  # nor if it is nan
-        raise AgentError(f"{name} must be a finite number, not {errors.brief(value)}")
-    return found
-
-
-truth = partial(errors.truth, error=AgentError)
 
 
 def _check_epsilon(exploration: EpsilonGreedy) -> None:
@@ -254,8 +226,9 @@ def _check_epsilon(exploration: EpsilonGreedy) -> None:
 
 
 def _plain(part: Any) -> str:
-    """A part in words that are the same in another process."""
-    return getattr(part, "__name__", None) or re.sub(" at 0x[0-9a-f]+", "", repr(part))
+    """A part in words that are the same in another process, and in the directories that trainings of 0.1 have written."""
+    words = getattr(part, "__name__", None) or re.sub(" at 0x[0-9a-f]+", "", repr(part))
+    return re.sub("^LevelBased", "TestBased", words)
 
 
 def parse_agent(text: str, **common: Any) -> Agent:
@@ -275,15 +248,16 @@ def parse_arguments(text: str, **common: Any) -> tuple[str, dict[str, Any]]:
     name, _, value = text.strip().lower().partition(":")
     if name not in AGENTS:
         raise AgentError(unknown("unknown agent", name, AGENTS))
-    takes = list(inspect.signature(AGENTS[name]).parameters)
+    takes = inspect.signature(AGENTS[name]).parameters
     arguments = {key: each for key, each in common.items() if key in takes and each is not None}
     if value:
-        if takes[0] == "kernel":
-            arguments["kernel"] = parse_kernel(value)
-        elif takes[0] == "exploration":
-            raise AgentError(f"agent {name!r} takes no number, but has {value!r} after the colon")
+        first = next(iter(takes.values()))
+        if isinstance(first.default, mev.Kernel):
+            arguments[first.name] = parse_kernel(value)
+        elif isinstance(first.default, int | float):
+            arguments[first.name] = _number(name, value, whole=isinstance(first.default, int))
         else:
-            arguments[takes[0]] = _number(name, value, whole=takes[0] in ("n", "k"))
+            raise AgentError(f"agent {name!r} takes no number, but has {value!r} after the colon")
     return name, arguments
 
 

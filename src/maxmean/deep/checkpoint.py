@@ -12,7 +12,7 @@ import re
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import jax
 import numpy as np
@@ -21,11 +21,9 @@ from safetensors.numpy import save_file
 
 from ..untrusted import ContentError, read_json
 from ..whole import PREFIX, refuse_links, write_whole
-from .block import Block
+from .core.memory import size
 from .directory import CheckpointError, clear, system_error, writing
-from .memory import size
 from .records import Records
-from .rollouts import QUANTILES
 
 __all__ = ["KEPT", "CheckpointError", "checkpoints", "restore", "save"]
 
@@ -33,6 +31,16 @@ STATE = "state.safetensors"
 SUMS = "checksums.json"
 KEPT = 2
 """Checkpoints that are kept; an older one serves when a newer one is damaged."""
+
+
+class Advancing(Protocol):
+    """What is kept of a training: a pytree of arrays, and how far it is."""
+
+    step: int
+    state: Any
+
+    def most_rows(self, step: int) -> int:
+        """Rows that a table of its records can have by then."""
 
 
 class Checkpoint(NamedTuple):
@@ -58,7 +66,7 @@ def _found(folder: Path) -> list[Checkpoint]:
     return sorted((each for each in found if each.path.is_dir()), reverse=True)
 
 
-def save(folder: Path, blocks: Sequence[Block], records: Records) -> None:
+def save(folder: Path, blocks: Sequence[Advancing], records: Records) -> None:
     """Keep the state of all blocks and their records; then drop all but the last two checkpoints."""
     with writing(folder):
         refuse_links(folder, folder.parent)
@@ -106,14 +114,14 @@ def _need_room(folder: Path, arrays: Any) -> None:
         )
 
 
-def restore(folder: Path, blocks: Sequence[Block], say: Callable[[str], None]) -> Records | None:
+def restore(folder: Path, blocks: Sequence[Advancing], say: Callable[[str], None]) -> Records | None:
     """Put the blocks where the newest sound checkpoint has them, and give its records; nothing if there is none."""
     there = checkpoints(folder)
     for path in there:
         try:
             _check(path)
             steps, arrays = _steps(path, blocks), _read(path, blocks)
-            records = Records.read(path, _most_rows(blocks, max(steps)))
+            records = Records.read(path, sum(block.most_rows(max(steps)) for block in blocks))
         except ContentError as fault:
             before = "going back to the one before" if path != there[-1] else "there is none before it: starting anew"
             say(f"The checkpoint {path.name} is damaged ({fault}); {before}.")
@@ -144,7 +152,7 @@ def _check(path: Path) -> None:
             raise ContentError(f"{name} has changed")
 
 
-def _steps(path: Path, blocks: Sequence[Block]) -> list[int]:
+def _steps(path: Path, blocks: Sequence[Advancing]) -> list[int]:
     steps = read_json(path / "steps.json")
     if not isinstance(steps, list) or not all(type(step) is int and 0 <= step < 2**31 for step in steps):
         raise ContentError("steps.json is no list of steps")
@@ -159,14 +167,7 @@ OTHER_SHAPE = (
 )
 
 
-def _most_rows(blocks: Sequence[Block], step: int) -> int:
-    """Rows that a table can have by then: a test every interval, and at the end of every time that it was gone on with."""
-    rows = max(QUANTILES, *(block.compiled.program.family.members for block in blocks))
-    tests = step // min(block.settings.test_interval for block in blocks) + 10_000
-    return rows * tests * sum(len(block.runs) for block in blocks)
-
-
-def _read(path: Path, blocks: Sequence[Block]) -> list[list[np.ndarray]]:
+def _read(path: Path, blocks: Sequence[Advancing]) -> list[list[np.ndarray]]:
     """The arrays of each block's state."""
     named = dict(_named(blocks))
     try:
@@ -221,14 +222,14 @@ def _formerly(path: Path, named: dict[str, Any]) -> list[np.ndarray]:
     return [store.read().result() for store in stores]
 
 
-def _named(blocks: Sequence[Block]) -> list[tuple[str, Any]]:
+def _named(blocks: Sequence[Advancing]) -> list[tuple[str, Any]]:
     """All arrays of the blocks' states with what they are called in a checkpoint."""
     return [
         (f"{i}.{j:03d}", leaf) for i, block in enumerate(blocks) for j, leaf in enumerate(jax.tree.leaves(block.state))
     ]
 
 
-def _arrays(blocks: Sequence[Block]) -> dict[str, np.ndarray]:
+def _arrays(blocks: Sequence[Advancing]) -> dict[str, np.ndarray]:
     """In the order of their axes: safetensors writes memory as it lies."""
     return {name: np.asarray(leaf, order="C") for name, leaf in _named(blocks)}
 

@@ -18,9 +18,9 @@ from ..errors import MaxmeanError
 from ..mev.show import shortened
 from ..untrusted import ContentError, read_json
 from ..whole import PREFIX, half_written, refuse_links, write_whole
-from .plan import difference
 
 LOCK = f"{PREFIX}lock"
+PLAN = "plan.json"
 FOLDERS = ("checkpoints", "policies", "runs")
 """What a training writes to in its directory, on the device or on the host."""
 
@@ -51,13 +51,18 @@ def held(folder: Path, text: dict[str, Any]) -> Iterator[Path]:
             for name in FOLDERS:  # now, not after hours of training
                 refuse_links(folder / name, folder)
             if not _look(folder, text):
-                write_whole(folder / "plan.json", json.dumps(text, indent=1).encode(), within=folder)
+                write_plan(folder, text)
         yield folder
+
+
+def write_plan(folder: Path, text: dict[str, Any]) -> None:
+    """Write down what is trained in a directory."""
+    write_whole(folder / PLAN, json.dumps(text, indent=1).encode(), within=folder)
 
 
 def _look(folder: Path, text: dict[str, Any]) -> bool:
     """Whether a directory holds the training that ``text`` describes; an error if it holds something else."""
-    path = folder / "plan.json"
+    path = folder / PLAN
     if not os.path.lexists(path):
         if folder.exists() and not all(half_written(each) for each in folder.iterdir()):
             raise CheckpointError(f"{folder} is not empty and holds no training; choose another directory")
@@ -170,3 +175,31 @@ def system_error(error: Exception) -> OSError:
     said = str(error)
     code = next((code for code in (*_CURES, errno.ENOENT, errno.ENOTDIR, errno.EIO) if os.strerror(code) in said), None)
     return OSError(code or 0, " ".join(said.split())[:100] if code is None else os.strerror(code))
+
+
+def difference(old: dict[str, Any], new: dict[str, Any], where: str = "") -> str | None:
+    """The first thing in which two descriptions differ, in words; nothing if they are equal."""
+    for name in {**old, **new}:
+        if name not in old or name not in new:
+            return f"{where}{name} is {'there, but not here' if name in old else 'here, but not there'}"
+        before, after = old[name], new[name]
+        if isinstance(before, dict) and isinstance(after, dict):
+            found = difference(before, after, f"{where}{name}.")
+            if found:
+                return found
+            if list(before) != list(after):
+                return f"{where}{name} come in another order"
+        elif _dicts(before) and _dicts(after):
+            if len(before) != len(after):
+                return f"there are {len(before)} {where}{name} there and {len(after)} here"
+            for i, (one, other) in enumerate(zip(before, after, strict=True), 1):
+                found = difference(one, other, f"{where}{name} {i}: ")
+                if found:
+                    return found
+        elif before != after:
+            return f"{where}{name} is {before!r} there and {after!r} here"
+    return None
+
+
+def _dicts(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(part, dict) for part in value)

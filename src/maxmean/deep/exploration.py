@@ -54,13 +54,3 @@ class HeadPerEpisode(Exploration):
 
     def epsilon(self, step: Array) -> Any:
         return jnp.zeros((), jnp.float32)
-
-
-def vote(q: Array) -> Array:
-    """The heads' majority vote, from their values [..., heads, actions]; in a draw the lowest action wins.
-
-    >>> int(vote(jnp.array([[1.0, 0.0], [0.0, 2.0], [0.0, 1.0]])))
-    1
-    """
-    votes = jnp.argmax(q, axis=-1)[..., None] == jnp.arange(q.shape[-1])
-    return jnp.argmax(jnp.sum(votes, axis=-2), axis=-1)

@@ -21,11 +21,9 @@ import numpy as np
 from ..untrusted import ContentError, contents, mapping, number, one_of, parse, several, take, text, truth, whole
 from ..whole import make_folder, write_whole
 from . import networks
-from .agents import AgentError
-from .exploration import vote
+from .checks import AgentError
+from .core.acting import greedy_action
 from .networks import Convolution, Ensemble, Nature, Perceptron, Trunk, Weights
-from .plan import describe_environment
-from .program import Program
 
 FORMAT = 2
 """1 had no checksum."""
@@ -52,7 +50,7 @@ class Policy:
     def act(self, observation: Any) -> int:
         """The action for one observation."""
         q = jnp.asarray(self.values(observation))
-        return int(vote(q) if self.bootstrapped else jnp.argmax(jnp.min(q, axis=0)))
+        return int(greedy_action(q, bootstrapped=self.bootstrapped))
 
     def values(self, observation: Any) -> np.ndarray:
         """Q by every member: [members, actions]."""
@@ -157,14 +155,12 @@ def _said(path: Path) -> dict[str, Any]:
     return parse(contents(path.with_suffix(".json"), _HEADER))
 
 
-def export(program: Program, weights: Weights, members: int, about: dict[str, Any]) -> Policy:
-    """The policy of a run that uses so many members."""
-    network = program.network
+def export(network: Ensemble, weights: Weights, members: int, bootstrapped: bool, about: dict[str, Any]) -> Policy:
+    """The policy of a run that uses so many of a network's members."""
     if members < network.members:
         weights = jax.tree.map(lambda leaf: leaf[:members] if members > 1 else leaf[0], weights)
         network = dataclasses.replace(network, members=members)
-    about = {"environment": describe_environment(program.environment), **about}
-    return Policy(network, weights, program.family.bootstrapped, about)
+    return Policy(network, weights, bootstrapped, about)
 
 
 def shipped() -> list[str]:

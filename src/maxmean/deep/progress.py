@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import IO, Any, Protocol, cast
+from typing import IO, Any, cast
 
 from rich.console import Console
 from rich.live import Live
@@ -59,36 +59,26 @@ def standard_error(*, quiet: bool = False) -> Console:
     return Console(file=cast("IO[str]", _Listener()), quiet=quiet)
 
 
-class Reporter(Protocol):
-    """Hears what happens in a training."""
+class SilentReporter:
+    """Hears what happens in a training, and says nothing of it."""
 
     def say(self, sentence: str) -> None:
         """Something that a person should know."""
-        ...
 
     def tick(self, step: int) -> None:
         """All runs have got to this step."""
-        ...
 
     def record(self, records: Records) -> None:
         """There are new records."""
-        ...
 
-
-class Silent:
-    """Says nothing."""
-
-    def say(self, sentence: str) -> None: ...
-    def tick(self, step: int) -> None: ...
-    def record(self, records: Records) -> None: ...
-    def __enter__(self) -> Silent:
+    def __enter__(self) -> SilentReporter:
         return self
 
     def __exit__(self, *error: object) -> None:
         """Nothing to put away."""
 
 
-class Line(Silent):
+class Line(SilentReporter):
     """One line: steps, steps a second over all runs, time left, and each variant's latest return and bias."""
 
     def __init__(self, console: Console, steps: int, runs: int, begin: int) -> None:
@@ -136,8 +126,8 @@ class Line(Silent):
         return f"{self.at:,} of {self.steps:,} steps ({share:.0%})  {rate * self.runs:,.0f} steps/s  {left} left  {self.latest}"
 
 
-def make_reporter(console: Console, quiet: bool, steps: int, runs: int, begin: int) -> Silent:
-    return Silent() if quiet else Line(console, steps, runs, begin)
+def make_reporter(console: Console, quiet: bool, steps: int, runs: int, begin: int) -> SilentReporter:
+    return SilentReporter() if quiet else Line(console, steps, runs, begin)
 
 
 def _measured(name: str, returned: float, bias: float) -> str:

@@ -13,8 +13,8 @@ import pandas as pd
 
 from ..untrusted import Check, ContentError, mapping, real, several, take, text, whole
 from ..whole import as_parquet, write_whole
-from .block import Block, Measurement
-from .plan import RunId
+from .core.measuring import Measurement
+from .runs import RunId
 
 TABLES = ("records", "heads", "quantiles")
 
@@ -70,12 +70,9 @@ class Records:
                     take(row, name, _CHECKS[kind])
         return cls(found)
 
-    def add(self, block: Block, found: Measurement) -> list[dict[str, Any]]:
-        """Add what was measured of a block; gives the new rows of the main table."""
-        return [
-            self.add_run(run, block.step, jax.tree.map(lambda leaf, i=i: leaf[i], found))
-            for i, run in enumerate(block.runs)
-        ]
+    def add(self, runs: Sequence[RunId], step: int, found: Measurement) -> list[dict[str, Any]]:
+        """Add what was measured of runs at a step; gives the new rows of the main table."""
+        return [self.add_run(run, step, jax.tree.map(lambda leaf, i=i: leaf[i], found)) for i, run in enumerate(runs)]
 
     def add_run(self, run: RunId, step: int, found: Measurement) -> dict[str, Any]:
         """Add what was measured of one run at a step; gives the new row of the main table."""

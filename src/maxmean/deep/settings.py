@@ -4,10 +4,34 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .agents import AgentError, real_number, whole_number
+from .checks import AgentError, real_number, whole_number
 
 OPTIMIZERS = ("adam", "rmsprop")
 LOSSES = ("mse", "huber")
+
+
+@dataclass(frozen=True)
+class LearningSettings:
+    """The part of :class:`Settings` that a compiled update holds; agents that differ in others share the program."""
+
+    optimizer: str
+    loss: str
+    batch_size: int
+    discount: float
+    replay_capacity: int
+
+
+@dataclass(frozen=True)
+class MeasuringSettings:
+    """The part of :class:`Settings` that compiled tests hold."""
+
+    test_episodes: int
+    bias_episodes: int
+    bias_episodes_per_head: int
+
+    def episodes(self, *, bootstrapped: bool) -> int:
+        """Episodes of the bias estimation, for each head where there are heads."""
+        return self.bias_episodes_per_head if bootstrapped else self.bias_episodes
 
 
 @dataclass(frozen=True)
@@ -17,13 +41,15 @@ class Settings:
     learning_rate: float = 10**-4.5
     """Step size of the optimiser; several values can train in one program."""
     optimizer: str = "adam"
-    """adam (eps 1e-8) or rmsprop (decay 0.99, eps 1e-8)."""
+    """adam or rmsprop. Both with eps 1e-8, rmsprop with a decay of 0.99."""
     loss: str = "mse"
-    """mse (the mean squared error, without a factor 1/2) or huber (with threshold 1, whose slope is half as steep)."""
+    """mse or huber. The mean squared error has no factor 1/2, so that huber's slope (threshold 1) is half as steep."""
     batch_size: int = 32
+    """Transitions of an update."""
     discount: float = 0.99
+    """The discount factor."""
     replay_capacity: int = 100_000
-    """Transitions that are kept."""
+    """Transitions kept in the replay."""
     warmup: int = 5_000
     """Random steps before learning begins."""
     target_period: int = 1_000
@@ -31,11 +57,13 @@ class Settings:
     hidden: int = 128
     """Units of each member's hidden layer."""
     test_interval: int = 10_000
-    """Steps between two tests, which are also when the bias is estimated and a record is written."""
+    """Steps between two tests and records. The bias is estimated then too."""
     test_episodes: int = 10
+    """Episodes of a test."""
     bias_episodes: int = 10
     """Episodes of the bias estimation for agents without heads."""
     bias_episodes_per_head: int = 3
+    """Episodes of the bias estimation for each head of agents with heads."""
 
     def __post_init__(self) -> None:
         for name in ("learning_rate", "discount"):
@@ -60,3 +88,31 @@ class Settings:
             "bias_episodes_per_head",
         ):
             object.__setattr__(self, name, whole_number(name, getattr(self, name)))
+
+    @property
+    def learning(self) -> LearningSettings:
+        """What is compiled into an update."""
+        return LearningSettings(self.optimizer, self.loss, self.batch_size, self.discount, self.replay_capacity)
+
+    @property
+    def measuring(self) -> MeasuringSettings:
+        """What is compiled into a test. All else the driver reads, or each run has as its own."""
+        return MeasuringSettings(self.test_episodes, self.bias_episodes, self.bias_episodes_per_head)
+
+
+@dataclass(frozen=True)
+class AgentOptions:
+    """What several agents on the command line can be told at once; the functions in :mod:`maxmean.deep.agents` have the same."""
+
+    k: int = 10
+    """Heads of the bootstrapped agents."""
+    mask: float = 1.0
+    """Probability that a head learns from a transition."""
+    alpha: float = 0.25
+    """Where ada-te-bdqn's alpha begins."""
+    horizon: int = 32
+    """Steps of an adaptation's roll-outs."""
+    per_head: bool = False
+    """Adapt one parameter for each head."""
+    covariance: bool = False
+    """Use the covariances of the heads in the test statistic."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -72,18 +72,16 @@ def maxmin(q: NextValues, parameter: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class TestBased:
+class LevelBased:
     """TE-BDQN: each head's T-estimate at level alpha (the parameter, one for all or one a head), :func:`mev.ensemble_target`.
 
     >>> heads = jnp.array([[0.0, 4.0], [2.0, 2.0]])
-    >>> TestBased()(NextValues(heads, heads), 0.01).tolist()
+    >>> LevelBased()(NextValues(heads, heads), 0.01).tolist()
     [2.0, 2.0]
     """
 
     covariance: bool = False
     """Whether the statistic is corrected by the covariances of the actions' values across the heads."""
-
-    __test__: ClassVar[bool] = False  # its name is not that of a test
 
     def __call__(self, q: NextValues, parameter: Array) -> Array:
         return mev.ensemble_target(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .. import envs
 from ..mev.show import escaped, shortened
 from ..untrusted import ContentError, mapping, take, text
-from .agents import AgentError, whole_number
+from .checks import AgentError, whole_number
 from .policy import Policy
 
 SCALE = 30

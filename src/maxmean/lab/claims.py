@@ -1,15 +1,17 @@
 """Claims of the paper as functions from stored results to verdicts.
 
 A claim is put as margins that are positive when it holds, each measured with an interval. It holds when every interval lies
-above zero, fails when one lies below, and is undecided otherwise: noise cannot decide it.
+above zero, fails when one lies below, and is undecided otherwise: noise cannot decide it. Where too little was measured, it is
+not judged at all, see :func:`large_enough`.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
 
@@ -18,7 +20,10 @@ from ..mev.show import escaped
 if TYPE_CHECKING:
     from .experiment import Experiment, Results
 
-Judgement = Literal["holds", "fails", "undecided"]
+Judgement = Literal["holds", "fails", "undecided", "too small to judge"]
+TOO_SMALL: Final = "too small to judge"
+COLOURS: Mapping[Judgement, str] = {"holds": "green", "fails": "red", "undecided": "yellow", TOO_SMALL: "dim"}
+"""Every verdict there is, and how a terminal shows it."""
 MARGIN = "margin: "
 """How the names of the margins begin among what was measured."""
 
@@ -98,6 +103,9 @@ class Finding:
         return "holds" if self.margins and all(margin.low > 0 for margin in self.margins.values()) else "undecided"
 
 
+Judge: TypeAlias = "Callable[[Results[Any]], Finding]"
+
+
 @dataclass(frozen=True)
 class Claim:
     """A statement of the paper and how it is judged."""
@@ -105,7 +113,7 @@ class Claim:
     id: str
     statement: str
     where: str
-    judge: Callable[[Results[Any]], Finding]
+    judge: Judge
 
 
 @dataclass(frozen=True)
@@ -124,7 +132,7 @@ class Verdict:
     @property
     def why(self) -> str:
         """What keeps the claim from holding: the first margin that is not clearly positive, or why it was not judged."""
-        if not self.measured:
+        if not self.measured or self.verdict == TOO_SMALL:
             return self.note
         margins = {
             name.removeprefix(MARGIN): number for name, number in self.measured.items() if name.startswith(MARGIN)
@@ -149,34 +157,76 @@ class Verdict:
         }
 
 
+def large_enough(experiment: Experiment[Any], settings: Any) -> bool:
+    """Whether as much was measured as it takes to judge an experiment's claims. This is the one rule:
+
+    none of the settings that the experiment names as its ``size`` may be less than at the scale that it is ``judged_from``
+    (``paper``; for MinAtar ``study``). A number is less when it is smaller, a list when it lacks an entry. What the scale is
+    called does not matter: ``quick`` is too small, and settings changed by hand (``custom``) can judge when nothing was made
+    smaller. An experiment that names no size can be judged at every scale.
+    """
+    least, found = vars(experiment.settings(experiment.judged_from)), vars(settings)
+    return all(
+        {*least[name]} <= {*found[name]} if isinstance(least[name], tuple) else least[name] <= found[name]
+        for name in experiment.size
+    )
+
+
 def judge(experiment: Experiment[Any], results: Results[Any] | None) -> list[Verdict]:
     """Verdicts on all claims that an experiment speaks to. Without complete results they are undecided."""
-    if results is None or results.missing:
-        scale = results.scale if results else "none"
-        note = "not run yet"
-        if results:
-            note = f"shards that are missing or damaged: {results.missing}; the same 'maxmean reproduce' computes them"
-        return [
-            Verdict(c.id, c.statement, c.where, "undecided", {}, scale, experiment.name, note)
-            for c in experiment.claims
-        ]
+    if results is None:
+        return _unjudged(experiment, "none", "not run yet")
+    if results.missing:
+        note = f"shards that are missing or damaged: {results.missing}; the same 'maxmean reproduce' computes them"
+        return _unjudged(experiment, results.scale, note)
+    enough = large_enough(experiment, results.settings)
     verdicts = []
     for claim in experiment.claims:
         found = claim.judge(results)
-        measured = {**found.numbers, **{f"{MARGIN}{name}": margin for name, margin in found.margins.items()}}
         verdicts.append(
             Verdict(
                 claim.id,
                 claim.statement,
                 claim.where,
-                found.judgement,
-                measured,
+                found.judgement if enough else TOO_SMALL,
+                {**found.numbers, **{f"{MARGIN}{name}": margin for name, margin in found.margins.items()}},
                 results.scale,
                 experiment.name,
-                found.note,
+                found.note if enough else f"judged at the {experiment.judged_from} scale: {_larger(experiment)}",
             )
         )
     return verdicts
+
+
+def _unjudged(experiment: Experiment[Any], scale: str, note: str) -> list[Verdict]:
+    return [
+        Verdict(claim.id, claim.statement, claim.where, "undecided", {}, scale, experiment.name, note)
+        for claim in experiment.claims
+    ]
+
+
+def _larger(experiment: Experiment[Any]) -> str:
+    """What computes results that can judge."""
+    return f"maxmean reproduce {experiment.name} --scale {experiment.judged_from}"
+
+
+def tally(verdicts: Sequence[Verdict]) -> str:
+    """How many claims there are of each verdict, as a sentence.
+
+    >>> found = [Verdict(f"X{k}", "", "", "holds" if k else "fails", {}, "paper", "toy") for k in range(3)]
+    >>> tally(found)
+    'Of 3 claims 2 hold, 1 fails and 0 are undecided.'
+    """
+    count = Counter(verdict.verdict for verdict in verdicts)
+    words: dict[Judgement, tuple[str, str]] = {
+        "holds": ("holds", "hold"),
+        "fails": ("fails", "fail"),
+        "undecided": ("is undecided", "are undecided"),
+    }
+    if count[TOO_SMALL]:
+        words[TOO_SMALL] = ("was measured at too small a scale", "were measured at too small a scale")
+    parts = [f"{count[word]} {one if count[word] == 1 else many}" for word, (one, many) in words.items()]
+    return f"Of {len(verdicts)} claim{'s' * (len(verdicts) != 1)} {', '.join(parts[:-1])} and {parts[-1]}."
 
 
 def markdown(verdicts: Sequence[Verdict]) -> str:

@@ -48,7 +48,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TaskResult:
     """What came of a task: a table as Parquet bytes, or the reason why there is none."""
 
     shard: Shard
@@ -57,22 +57,22 @@ class Outcome:
     error: str = ""
 
 
-class Engine(Protocol):
+class ShardEngine(Protocol):
     """Anything that computes tasks."""
 
-    def run(self, tasks: Sequence[Task]) -> Iterator[Outcome]:
+    def run(self, tasks: Sequence[Task]) -> Iterator[TaskResult]:
         """Outcomes as they come; closing the iterator stops the work."""
         ...
 
 
-def compute(task: Task, console: Console | None = None) -> Outcome:
+def compute(task: Task, console: Console | None = None) -> TaskResult:
     """Compute one shard. Whatever goes wrong in it is an outcome, not an exception."""
     begin = time.perf_counter()
     try:
         table = task.experiment.resume(task.settings, task.shard.part, task.shard.rng(), task.folder, console)
-        return Outcome(task.shard, as_parquet(table), time.perf_counter() - begin)
+        return TaskResult(task.shard, as_parquet(table), time.perf_counter() - begin)
     except Exception:
-        return Outcome(task.shard, None, time.perf_counter() - begin, traceback.format_exc(limit=-3))
+        return TaskResult(task.shard, None, time.perf_counter() - begin, traceback.format_exc(limit=-3))
 
 
 class Inline:
@@ -81,7 +81,7 @@ class Inline:
     def __init__(self, console: Console | None = None) -> None:
         self.console = console
 
-    def run(self, tasks: Sequence[Task]) -> Iterator[Outcome]:
+    def run(self, tasks: Sequence[Task]) -> Iterator[TaskResult]:
         for task in tasks:
             outcome = compute(task, self.console)
             for _ in range(ATTEMPTS - 1):
@@ -97,7 +97,7 @@ class Processes:
     def __init__(self, workers: int | None = None) -> None:
         self.workers = workers or cores()
 
-    def run(self, tasks: Sequence[Task]) -> Iterator[Outcome]:
+    def run(self, tasks: Sequence[Task]) -> Iterator[TaskResult]:
         left = {task.shard.key: task for task in tasks}
         tried: Counter[str] = Counter()
         suspects: set[str] = set()
@@ -106,7 +106,7 @@ class Processes:
             # tried again one at a time, so that the next one to break the pool is the culprit.
             chosen = [task for key, task in left.items() if key in suspects or not suspects]
             pool = _pool(1 if suspects else min(self.workers, len(chosen)))
-            running: dict[Future[Outcome], Task] = {}
+            running: dict[Future[TaskResult], Task] = {}
             try:
                 for outcome in _drain(pool, 1 if suspects else 2 * self.workers, chosen, running, tried):
                     del left[outcome.shard.key]
@@ -118,7 +118,7 @@ class Processes:
                 if suspects:
                     (culprit,) = broken
                     if tried[culprit] >= ATTEMPTS:
-                        yield Outcome(left.pop(culprit).shard, None, error="the process that computed it was killed")
+                        yield TaskResult(left.pop(culprit).shard, None, error="the process that computed it was killed")
                 suspects = (suspects or broken) & set(left)
             finally:
                 _stop(pool)
@@ -128,9 +128,9 @@ def _drain(
     pool: ProcessPoolExecutor,
     room: int,
     tasks: Sequence[Task],
-    running: dict[Future[Outcome], Task],
+    running: dict[Future[TaskResult], Task],
     tried: Counter[str],
-) -> Iterator[Outcome]:
+) -> Iterator[TaskResult]:
     """Outcomes of ``tasks``, with at most ``room`` of them in the pool. Raises BrokenExecutor with ``running`` as it was."""
     waiting = deque(tasks)
     while waiting or running:
@@ -156,7 +156,7 @@ class Ray:
     def __init__(self, address: str | None = None, workers: int | None = None, *, aloud: bool = False) -> None:
         self.address, self.workers, self.aloud = address, workers, aloud
 
-    def run(self, tasks: Sequence[Task]) -> Iterator[Outcome]:
+    def run(self, tasks: Sequence[Task]) -> Iterator[TaskResult]:
         try:
             import ray
         except ImportError:
@@ -183,7 +183,7 @@ class Ray:
             if started:
                 ray.shutdown()
 
-    def _drain(self, ray: Any, tasks: Sequence[Task]) -> Iterator[Outcome]:
+    def _drain(self, ray: Any, tasks: Sequence[Task]) -> Iterator[TaskResult]:
         gpus = ray.cluster_resources().get("GPU", 0) > 0
 
         def send(task: Task) -> Any:
@@ -200,7 +200,7 @@ class Ray:
             try:
                 outcome = ray.get(done)
             except ray.exceptions.RayError as error:
-                outcome = Outcome(task.shard, None, error=str(error).splitlines()[0])
+                outcome = TaskResult(task.shard, None, error=str(error).splitlines()[0])
             if outcome.table is None and tried[task.shard.key] < ATTEMPTS:
                 tried[task.shard.key] += 1
                 running[send(task)] = task
@@ -212,7 +212,7 @@ def _fills_a_gpu(task: Task) -> bool:
     return task.experiment.wants_gpu(task.settings)
 
 
-def _compute_aloud(task: Task) -> Outcome:
+def _compute_aloud(task: Task) -> TaskResult:
     """In another process: its standard error is what it has."""
     return compute(task, Console(stderr=True, width=200))
 
@@ -244,7 +244,7 @@ def _speaks_http2(talk: socket.socket) -> bool:
     return len(head) >= 4 and head[3] == settings
 
 
-def make_engine(name: str, workers: int | None, address: str | None, console: Console | None = None) -> Engine:
+def make_engine(name: str, workers: int | None, address: str | None, console: Console | None = None) -> ShardEngine:
     """An engine by the name that the command line uses. With a console, shards that take long say how far they are."""
     if workers is not None and not 1 <= workers <= MOST_WORKERS:
         raise DataError(f"workers must be a whole number from 1 to {MOST_WORKERS:,}, not {workers}")

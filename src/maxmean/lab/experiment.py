@@ -9,7 +9,7 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 import numpy as np
 
 from ..errors import missing
+from .claims import Claim, Judge
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.console import Console
 
-    from .claims import Claim
     from .tables import Layout
 
 SCALES = ("quick", "custom", "study", "paper")
@@ -44,7 +44,8 @@ class Experiment(ABC, Generic[S]):
     """Where the paper has it."""
     version: ClassVar[int] = 1
     """Raised when ``compute`` changes its numbers, so that old tables are not taken for new ones."""
-    claims: ClassVar[Sequence[Claim]] = ()
+    claims: ClassVar[tuple[Claim, ...]] = ()
+    """What it speaks to, in the order in which :meth:`claim` heard of them."""
     needs: ClassVar[tuple[str, str] | None] = None
     """A module beyond the core that it computes with, and the extra that brings it."""
     packages: ClassVar[tuple[str, ...]] = ()
@@ -52,10 +53,24 @@ class Experiment(ABC, Generic[S]):
 
     scales: ClassVar[tuple[str, ...]] = ("quick", "paper")
     """The scales that it has settings for."""
+    judged_from: ClassVar[str] = "paper"
+    """The smallest scale at which its claims are judged, see :func:`maxmean.lab.claims.large_enough`."""
+    size: ClassVar[tuple[str, ...]] = ()
+    """Settings that say how much is measured: a claim is not judged where they are less than at that scale."""
     selectors: ClassVar[tuple[str, ...]] = ()
     """Settings that only say which shards there are, because the parts have all of it: a shard is the same whatever they are."""
     only_by_name: ClassVar[bool] = False
     """Whether it is left out unless it is named, because it takes a GPU, or days."""
+
+    @classmethod
+    def claim(cls, id: str, statement: str, where: str) -> Callable[[Judge], Judge]:
+        """Stands above the function that judges a claim of the paper, with where the paper makes it."""
+
+        def register(judge: Judge) -> Judge:
+            cls.claims = (*cls.claims, Claim(id, statement, where, judge))
+            return judge
+
+        return register
 
     @property
     def missing(self) -> str | None:
@@ -112,6 +127,12 @@ class Experiment(ABC, Generic[S]):
     def remarks(self, settings: S) -> Sequence[str]:
         """What one may not expect of these settings, a line each."""
         return ()
+
+    def settings_of(self, settings: S, shard: Shard) -> S:
+        """The settings that one shard is computed with: those of the run, unless it has some of its own."""
+        own = {name: tuple(value) if isinstance(value, list) else value for name, value in shard.settings.items()}
+        same = all(vars(settings)[name] == value for name, value in own.items())
+        return settings if same else replace(settings, **own)  # type: ignore[type-var]
 
     def shards(self, settings: S, seed: int) -> list[Shard]:
         """The shards of these settings, in the order in which their tables are joined."""
@@ -170,3 +191,5 @@ class Results(Generic[S]):
     """Software that the tables were made with."""
     damage: tuple[str, ...] = ()
     """What is wrong with those of the missing shards that are there."""
+    apart: Mapping[S, pd.DataFrame] = field(default_factory=dict)
+    """The tables of shards with settings of their own, by those: they are not joined with the others."""

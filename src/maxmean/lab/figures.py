@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 INK = "#000000"
 """Text and axes; a page replaces it by its own text colour."""
 
+GREY = "#8a8f98"
+"""Lines to compare with, such as zero."""
+
 _COLOURS = {
     "te-bdqn(0.1)": "#86cfae",
     "te-bdqn(0.2)": "#2f9e6e",
@@ -27,7 +30,7 @@ _COLOURS = {
     "scdqn(2)": "#e07b39",
     "scdqn(3)": "#c9a227",
     "scdqn": "#b0894f",
-    "ddqn": "#8a8f98",
+    "ddqn": GREY,
     "dqn": "#d1495b",
     "te-q(0.05)": "#86cfae",
     "te-q(0.1)": "#2f9e6e",
@@ -42,7 +45,7 @@ _COLOURS = {
     "scq(2, step": "#b0894f",
     "scq(2": "#e07b39",
     "scq(3": "#c9a227",
-    "dq": "#8a8f98",
+    "dq": GREY,
     "wq": "#9467bd",
     "q": "#d1495b",
     "te(0.05)": "#86cfae",
@@ -54,7 +57,7 @@ _COLOURS = {
     "ke": "#3b82c4",
     "me": "#d1495b",
     "cve, consecutive": "#b0894f",
-    "cve": "#8a8f98",
+    "cve": GREY,
     "we": "#9467bd",
 }
 """By how a label begins; the first that fits. Mid-tones, which light and dark pages both carry."""
@@ -129,9 +132,10 @@ def line(
     low: Any = None,
     high: Any = None,
     marker: str = "",
+    colour: str = "",
 ) -> None:
     """A labelled curve in the colour of its estimator, with its band where there is one; what would hide another is dashed."""
-    colour = colour_of(label, position)
+    colour = colour or colour_of(label, position)
     style = "--" if any(mark in label for mark in _DASHED) else "-"
     axes.plot(x, y, color=colour, lw=1.5, ls=style, marker=marker, label=label)
     if low is not None:

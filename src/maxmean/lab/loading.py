@@ -8,7 +8,7 @@ from typing import Any
 
 from .experiment import SCALES, Experiment, Results, Shard, plain
 from .settings import check_kinds
-from .store import DamagedError, Plan, Store
+from .store import DamagedError, Store, StudyPlan
 
 MOST = 1 << 32
 """How many bytes the tables of an experiment may have together."""
@@ -48,10 +48,12 @@ def load(store: Store, experiment: Experiment[Any], scale: str, seed: int) -> Re
     except ValueError as error:
         path = str(store.plan_path(experiment.name, scale, seed))
         raise DamagedError(f"{path!r} cannot be used: {error}") from None
-    tables, seconds, versions, damage, size = [], 0.0, set(), [], 0
+    tables: dict[Any, list[pd.DataFrame]] = {settings: []}
+    seconds, versions, damage, size = 0.0, set(), [], 0
     for shard in shards:
+        own = experiment.settings_of(settings, shard)
         try:
-            found = store.find(shard, experiment.layout(settings, shard.part))
+            found = store.find(shard, experiment.layout(own, shard.part))
         except DamagedError as error:
             damage.append(str(error))
             continue
@@ -61,15 +63,16 @@ def load(store: Store, experiment: Experiment[Any], scale: str, seed: int) -> Re
         size += int(table.memory_usage().sum())
         if size > MOST:
             raise DamagedError(f"the tables in {str(store.root / experiment.name)!r} are too large together")
-        tables.append(table)
+        tables.setdefault(own, []).append(table)
         seconds += manifest["seconds"]
         versions.add(", ".join(f"{name} {number}" for name, number in manifest["versions"].items()))
-    joined = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
-    about = (len(shards) - len(tables), seconds, tuple(sorted(versions)), tuple(damage))
-    return Results(experiment.name, scale, settings, seed, joined, *about)
+    missing = len(shards) - sum(map(len, tables.values()))
+    joined = {own: pd.concat(some, ignore_index=True) if some else pd.DataFrame() for own, some in tables.items()}
+    about = (missing, seconds, tuple(sorted(versions)), tuple(damage))
+    return Results(experiment.name, scale, settings, seed, joined.pop(settings), *about, apart=joined)
 
 
-def _settings(experiment: Experiment[Any], plan: Plan) -> Any:
+def _settings(experiment: Experiment[Any], plan: StudyPlan) -> Any:
     """The stored settings as the experiment's own class, which may have other ones by now; raises ValueError then."""
     kind = type(experiment.settings(experiment.scales[0]))
     known, version = {f.name for f in fields(kind)}, plan.shards[0].version
@@ -82,7 +85,7 @@ def _settings(experiment: Experiment[Any], plan: Plan) -> Any:
     return kind(**stored)
 
 
-def _shards(experiment: Experiment[Any], settings: Any, seed: int, plan: Plan) -> list[Shard]:
+def _shards(experiment: Experiment[Any], settings: Any, seed: int, plan: StudyPlan) -> list[Shard]:
     """The shards of these settings, if they are those of the plan; raises ValueError otherwise."""
     own = [Shard(**plain(shard)) for shard in experiment.shards(settings, seed)]
     if own != plan.shards:

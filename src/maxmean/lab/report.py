@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib.resources import files as packaged
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..mev.show import escaped
 from .change import differences
-from .claims import Verdict
+from .claims import TOO_SMALL, Verdict, tally
 from .experiment import Experiment, Results
 from .experiments import EXPERIMENTS
 from .figures import inline_svg, lay_out, save
@@ -24,23 +24,34 @@ from .store import DamagedError, Store, StoreError
 from .tables import as_csv
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.figure import Figure
 
 
-def write_report(store: Store, folder: Path, prefer: tuple[str, int] | None = None, say: Say = unsaid) -> Path:
-    """Write ``report.html`` with its figures (PDF, PNG) and tables (CSV) into ``folder``; returns the page's path.
+class Report(NamedTuple):
+    """A report that was written, and what it was written from."""
+
+    page: Path
+    verdicts: list[Verdict]
+    """On every claim, those of experiments that the page has no section of too."""
+
+
+def write_report(store: Store, folder: Path, prefer: tuple[str, int] | None = None, say: Say = unsaid) -> Report:
+    """Write ``report.html`` with its figures (PDF, PNG) and tables (CSV) into ``folder``.
 
     It shows each experiment at the largest scale that is there, or the run that is preferred (scale, seed). What cannot be used
     is left out, and ``say`` hears why. Figures and tables of an earlier report in the same folder go.
     """
     for place in (folder, folder / "figures", folder / "tables"):
         if store.root in place.parents and place.is_symlink():  # of a stranger's choice
-            raise StoreError(f"{str(place)!r} is a link: choose another folder for the report with --to")
+            raise StoreError(f"{str(place)!r} is a link: choose another folder for the report with --out")
     sections: list[str] = []
     verdicts: list[Verdict] = []
+    shown: list[Verdict] = []
     written: set[str] = set()
     left_out: list[LeftOut] = []
     for judged in judge_all(store, prefer, left_out.append):
+        verdicts += judged.verdicts
         if judged.results is None or not judged.complete:
             continue
         try:
@@ -55,22 +66,22 @@ def write_report(store: Store, folder: Path, prefer: tuple[str, int] | None = No
             write_file(folder / name, content, folder)
         written |= set(files)
         sections.append(section)
-        verdicts += judged.verdicts
+        shown += judged.verdicts
     if not sections:
         raise StoreError(nothing(store, left_out))
     for each in left_out:
         say(each)
     page = folder / "report.html"
     earlier = _linked(page)
-    write_file(page, _page(sections, verdicts).encode(), folder)
+    write_file(page, _page(sections, shown).encode(), folder)
     _remove(folder, earlier - written)
-    return page
+    return Report(page, verdicts)
 
 
 def _linked(page: Path) -> set[str]:
     """The figures and tables of the report that is there already, by what its page links to; there may be none."""
     names = "|".join(EXPERIMENTS)
-    link = rf'href="(figures/(?:{names})-[a-z0-9_-]+\.(?:pdf|png)|tables/(?:{names})\.csv)"'
+    link = rf'href="(figures/(?:{names})-[a-z0-9_-]+\.(?:pdf|png)|tables/(?:{names})(?:-apart)?\.csv)"'
     try:
         return set(re.findall(link, read_bytes(page).decode()))
     except (DamagedError, UnicodeDecodeError):
@@ -109,7 +120,25 @@ def _files(name: str, results: Results[Any], figures: Mapping[str, Figure]) -> d
         for stem, figure in figures.items()
         for kind in ("pdf", "png")
     }
-    return {f"tables/{name}.csv": as_csv(results.table), **drawn}
+    tables = {f"tables/{name}.csv": results.table}
+    if results.apart:
+        tables[f"tables/{name}-apart.csv"] = _apart(results)
+    return {path: as_csv(table) for path, table in tables.items()} | drawn
+
+
+def _apart(results: Results[Any]) -> pd.DataFrame:
+    """The tables of shards with settings of their own, with a column for each setting in which one differs."""
+    import pandas as pd
+
+    usual = vars(results.settings)
+    changed = {name: None for own in results.apart for name, value in vars(own).items() if value != usual[name]}
+    return pd.concat(
+        [
+            table.assign(**{f"setting {name}": vars(own)[name] for name in changed})
+            for own, table in results.apart.items()
+        ],
+        ignore_index=True,
+    )
 
 
 def _section(
@@ -120,6 +149,10 @@ def _section(
         links = " ".join(f'<a href="figures/{stem}.{kind}">{kind.upper()}</a>' for kind in ("pdf", "png"))
         shown.append(f"<figure>{inline_svg(figure, stem)}<figcaption>{links}</figcaption></figure>")
     command = _command(experiment, results)
+    apart = ""
+    if results.apart:
+        rows = sum(map(len, results.apart.values()))
+        apart = f' <a href="tables/{experiment.name}-apart.csv">With settings of their own ({rows:,} rows, CSV)</a>'
     settings = "".join(
         f"<tr><th>{_text(name)}</th><td>{_text(value)}</td></tr>" for name, value in vars(results.settings).items()
     )
@@ -132,7 +165,7 @@ def _section(
 <details><summary>Settings, tables and versions</summary>
 <div class="wide"><table>{settings}</table></div>
 <p>Computed in {results.seconds:.0f} s, all shards together, with {_text("; ".join(results.versions))}.
-<a href="tables/{experiment.name}.csv">Table ({len(results.table):,} rows, CSV)</a></p></details>
+<a href="tables/{experiment.name}.csv">Table ({len(results.table):,} rows, CSV)</a>{apart}</p></details>
 </section>"""
 
 
@@ -140,11 +173,16 @@ def _claims_table(verdicts: Sequence[Verdict]) -> str:
     rows = "".join(
         f"""<tr><td><b>{_text(v.id)}</b></td><td>{_text(v.statement)}{_small(v.why)}{_small(v.note if v.note != v.why else "")}
 <details><summary>{len(v.measured)} numbers</summary><table class="numbers">{_numbers(v)}</table></details></td>
-<td><span class="{v.verdict}">{v.verdict}</span></td></tr>"""
+<td><span class="{_class(v)}">{v.verdict}</span></td></tr>"""
         for v in verdicts
     )
     head = "<tr><th>claim</th><th>statement</th><th>verdict</th></tr>"
     return f'<div class="wide"><table class="claims">{head}{rows}</table></div>'
+
+
+def _class(verdict: Verdict) -> str:
+    """How the style sheet calls a verdict."""
+    return "unjudged" if verdict.verdict == TOO_SMALL else verdict.verdict
 
 
 def _small(text: str) -> str:
@@ -158,9 +196,8 @@ def _numbers(verdict: Verdict) -> str:
 
 
 def _page(sections: Sequence[str], verdicts: Sequence[Verdict]) -> str:
-    count = {word: sum(v.verdict == word for v in verdicts) for word in ("holds", "fails", "undecided")}
     overview = "".join(
-        f'<a class="{v.verdict}" href="#{_text(v.experiment)}" title="{_text(v.statement)}">{_text(v.id)}</a>'
+        f'<a class="{_class(v)}" href="#{_text(v.experiment)}" title="{_text(v.statement)}">{_text(v.id)}</a>'
         for v in verdicts
     )
     style = packaged("maxmean.lab").joinpath("report.css").read_text()
@@ -173,9 +210,8 @@ def _page(sections: Sequence[str], verdicts: Sequence[Verdict]) -> str:
 <style>{style}</style></head>
 <body><main>
 <h1>The paper's experiments, reproduced</h1>
-<p>Of {len(verdicts)} claims {count["holds"]} hold, {count["fails"]} fail and {count["undecided"]} are undecided. A verdict uses
-the 95% intervals of what was measured: a claim holds when every margin lies above zero with its whole interval, and fails
-when one lies below.</p>
+<p>{tally(verdicts)} A verdict uses the 95% intervals of what was measured: a claim holds when every margin lies above
+zero with its whole interval, and fails when one lies below. Where too little was measured, it is not judged.</p>
 <p class="overview">{overview}</p>
 {"".join(sections)}
 </main></body></html>

@@ -14,17 +14,17 @@ from ..mev.data import DataError
 from ..mev.show import escaped
 from .change import change
 from .claims import Verdict, judge
-from .engines import Engine, Outcome, Task
+from .engines import ShardEngine, Task, TaskResult
 from .experiment import Experiment, Results, Shard, plain
 from .experiments import EXPERIMENTS
 from .loading import LeftOut, Say, load, load_best, unsaid
 from .progress import Reporter
 from .settings import SHARDS, limited
-from .store import DamagedError, Plan, Store
+from .store import DamagedError, Store, StudyPlan
 
 __all__ = [
     "SHIPPED",
-    "Job",
+    "ExperimentJob",
     "Judged",
     "Summary",
     "judge_all",
@@ -47,11 +47,11 @@ class Summary:
     computed: int
     kept: int
     """Shards that were there already."""
-    failed: tuple[Outcome, ...]
+    failed: tuple[TaskResult, ...]
 
 
 @dataclass(frozen=True)
-class Job:
+class ExperimentJob:
     """An experiment, and the settings to run it with."""
 
     experiment: Experiment[Any]
@@ -59,7 +59,7 @@ class Job:
     settings: Any
 
     @classmethod
-    def of(cls, experiment: Experiment[Any], scale: str, changes: Sequence[str] = ()) -> Job:
+    def of(cls, experiment: Experiment[Any], scale: str, changes: Sequence[str] = ()) -> ExperimentJob:
         """The settings of a scale, with changes such as ``steps=5000``; with any, the scale is called custom."""
         if scale not in experiment.scales:
             raise DataError(f"{experiment.name} has no scale {scale!r} (there are {', '.join(experiment.scales)})")
@@ -70,18 +70,27 @@ class Job:
         return cls(experiment, "custom" if changes else scale, settings)
 
 
-def reproduce(jobs: Sequence[Job], store: Store, engine: Engine, seed: int, report: Reporter) -> Summary:
+def reproduce(jobs: Sequence[ExperimentJob], store: Store, engine: ShardEngine, seed: int, report: Reporter) -> Summary:
     """Compute every shard that is not in the store yet. A shard that fails is reported, and the others go on."""
     tasks: list[Task] = []
     kept = 0
     for job in jobs:
         experiment, scale = job.experiment, job.scale
         shards = experiment.shards(job.settings, seed)
-        store.write_plan(experiment.name, scale, Plan(plain(job.settings), shards))
-        missing = [shard for shard in shards if not _present(store, job, shard, report)]
+        store.write_plan(experiment.name, scale, StudyPlan(plain(job.settings), shards))
+        missing = []
+        for shard in shards:
+            if _present(store, job, shard, report):
+                shutil.rmtree(store.folder(shard), ignore_errors=True)  # if a kill came before that
+            else:
+                store.remove(shard)  # what is damaged
+                missing.append(shard)
         kept += len(shards) - len(missing)
         report.begin(experiment.name, len(shards), len(shards) - len(missing))
-        tasks += [Task(experiment, job.settings, shard, store.folder(shard)) for shard in missing]
+        tasks += [
+            Task(experiment, experiment.settings_of(job.settings, shard), shard, store.folder(shard))
+            for shard in missing
+        ]
     failed = []
     packages = {job.experiment.name: job.experiment.packages for job in jobs}
     outcomes = engine.run(tasks)
@@ -99,15 +108,13 @@ def reproduce(jobs: Sequence[Job], store: Store, engine: Engine, seed: int, repo
     return Summary(len(tasks) - len(failed), kept, tuple(failed))
 
 
-def _present(store: Store, job: Job, shard: Shard, report: Reporter) -> bool:
+def _present(store: Store, job: ExperimentJob, shard: Shard, report: Reporter) -> bool:
+    """Whether a shard can be used as it is stored; ``report`` hears of one that is damaged."""
+    own = job.experiment.settings_of(job.settings, shard)
     try:
-        there = store.has(shard, job.experiment.layout(job.settings, shard.part))
-        if there:  # what it was made from goes, if a kill came before that
-            shutil.rmtree(store.folder(shard), ignore_errors=True)
-        return there
+        return store.has(shard, job.experiment.layout(own, shard.part))
     except DamagedError as error:
         report.say(escaped(f"{error}; it is computed again"))
-        store.remove(shard)
         return False
 
 

@@ -15,6 +15,7 @@ import os
 import platform
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -29,16 +30,20 @@ from .tables import Layout, TableError, read_table
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["DamagedError", "Plan", "Store", "StoreError", "software"]
+__all__ = ["DamagedError", "Store", "StoreError", "StudyPlan", "holds_results", "software"]
 
 FORMAT = 1
+MOST_HELD = 1 << 30
+"""How many bytes of tables are held between finding that they are there and using them."""
 _MARKER = "maxmean-results.json"
 _LONGEST = 1e12
 """More seconds than a shard can have taken."""
+_MOST_RUNS = 1 << 53
+"""More runs than a directory can have seen."""
 
 
 @dataclass(frozen=True)
-class Plan:
+class StudyPlan:
     """What makes up an experiment at a scale from a seed: all its settings, and its shards."""
 
     settings: dict[str, Any]
@@ -50,6 +55,8 @@ class Store:
 
     def __init__(self, root: Path | str, *, create: bool = True) -> None:
         self.root = Path(root)
+        self._held: dict[str, tuple[pd.DataFrame, dict[str, Any]]] = {}
+        self._room = MOST_HELD
         try:
             if create:
                 self.root.mkdir(parents=True, exist_ok=True)
@@ -83,15 +90,35 @@ class Store:
                 sweep(folder)
 
     def has(self, shard: Shard, layout: Layout | None = None) -> bool:
-        """Whether the shard is there and can be used; raises :class:`DamagedError` if it is there and cannot."""
-        return self.find(shard, layout) is not None
+        """Whether the shard is there and can be used; raises :class:`DamagedError` if it is there and cannot.
+
+        To know that, it is read: the table is held until somebody wants it, as far as there is room for it.
+        """
+        found = self.find(shard, layout)
+        if found is None:
+            return False
+        size = _memory(found[0])
+        if size <= self._room:
+            self._held[shard.key] = found
+            self._room -= size
+        return True
 
     def find(self, shard: Shard, layout: Layout | None = None) -> tuple[pd.DataFrame, dict[str, Any]] | None:
         """As ``read``, or None if the shard is not there."""
+        held = self._let_go(shard)
+        if held is not None:
+            return held
         return self.read(shard, layout) if os.path.lexists(self._path(shard, "json")) else None
+
+    def _let_go(self, shard: Shard) -> tuple[pd.DataFrame, dict[str, Any]] | None:
+        held = self._held.pop(shard.key, None)
+        if held is not None:
+            self._room += _memory(held[0])
+        return held
 
     def write(self, shard: Shard, table: bytes, seconds: float, packages: Sequence[str] = ()) -> None:
         """Keep a shard's table, with the versions of the core and of ``packages``."""
+        self._let_go(shard)
         manifest = {
             **asdict(shard),
             "sha256": hashlib.sha256(table).hexdigest(),
@@ -111,6 +138,7 @@ class Store:
 
     def remove(self, shard: Shard) -> None:
         """Forget a shard. The manifest goes first: without it the table does not count."""
+        self._let_go(shard)
         for kind in ("json", "parquet"):
             path = self._path(shard, kind)
             try:
@@ -119,17 +147,17 @@ class Store:
             except OSError as error:
                 raise unwritable(error, path) from None
 
-    def write_plan(self, experiment: str, scale: str, plan: Plan) -> None:
+    def write_plan(self, experiment: str, scale: str, plan: StudyPlan) -> None:
         """Note which shards make up an experiment at a scale from a seed."""
         seed = plan.shards[0].seed
-        content = _json({"scale": scale, "seed": seed, **asdict(plan)})
+        content = _json({"scale": scale, "seed": seed, "run": self._next_run(experiment, scale, seed), **asdict(plan)})
         if len(content) > LARGEST_JSON:
             raise StoreError(
                 f"{experiment} has too many shards for one plan, {len(plan.shards):,}: choose fewer settings"
             )
         write_file(self.plan_path(experiment, scale, seed), content, self.root)
 
-    def read_plan(self, experiment: str, scale: str, seed: int) -> Plan | None:
+    def read_plan(self, experiment: str, scale: str, seed: int) -> StudyPlan | None:
         """What makes up an experiment at a scale from a seed; None if it was never run here."""
         path = self.plan_path(experiment, scale, seed)
         if not os.path.lexists(path):
@@ -142,22 +170,40 @@ class Store:
             raise DamagedError(
                 f"{str(path)!r} is damaged: not all it lists are shards of {experiment} from seed {seed}"
             )
-        return Plan(settings, [Shard(**shard) for shard in shards])
+        return StudyPlan(settings, [Shard(**shard) for shard in shards])
 
     def seeds(self, experiment: str, scale: str) -> list[int]:
-        """The seeds that an experiment was run from at a scale, the latest run first."""
-        folder, found = self.root / experiment, []
+        """The seeds that an experiment was run from at a scale, the latest run first.
+
+        Plans are numbered as they are written: what the clock said then does not matter.
+        """
+        return sorted(self._planned(experiment, scale), key=lambda seed: (-self._run(experiment, scale, seed), seed))
+
+    def _planned(self, experiment: str, scale: str) -> set[int]:
+        """The seeds of the plans at a scale, whatever is in them."""
+        folder = self.root / experiment
         try:
-            with os.scandir(folder) as entries:
-                for entry in entries:
-                    name = re.fullmatch(rf"{scale}-(0|[1-9][0-9]*)\.plan\.json", entry.name)
-                    if name:
-                        found.append((-entry.stat(follow_symlinks=False).st_mtime, int(name[1])))
+            names = [re.fullmatch(rf"{scale}-(0|[1-9][0-9]*)\.plan\.json", name) for name in os.listdir(folder)]
         except FileNotFoundError:
-            return []
+            return set()
         except OSError as error:
             raise DamagedError(f"{str(folder)!r} cannot be read: {said(error)}") from None
-        return [seed for _, seed in sorted(found)]
+        return {int(name[1]) for name in names if name}
+
+    def _next_run(self, experiment: str, scale: str, seed: int) -> int:
+        """The number that makes a plan the latest, which is its own if it is that already."""
+        with suppress(DamagedError):  # of a folder that is none, which cannot be written to either
+            others = [self._run(experiment, scale, each) for each in self._planned(experiment, scale) - {seed}]
+            return max(self._run(experiment, scale, seed), 1 + max(others, default=0))
+        return 1
+
+    def _run(self, experiment: str, scale: str, seed: int) -> int:
+        """The number of a plan: the larger, the later; 0 if there is none, or none in it."""
+        try:
+            run = read_object(self.plan_path(experiment, scale, seed)).get("run")
+        except DamagedError:
+            return 0
+        return run if isinstance(run, int) and 0 < run < _MOST_RUNS else 0
 
     def plan_path(self, experiment: str, scale: str, seed: int) -> Path:
         """Where the shards of an experiment at a scale from a seed are listed."""
@@ -192,10 +238,20 @@ class Store:
         return table, manifest
 
 
+def holds_results(folder: str) -> bool:
+    """Whether a directory is a store."""
+    return os.path.lexists(os.path.join(folder, _MARKER))
+
+
 def software(packages: Sequence[str] = ()) -> dict[str, str]:
     """The versions that a result may depend on: the core's, and those of some packages."""
     names = ("numpy", "scipy", "pandas", "pyarrow", *packages)
     return {"maxmean": __version__, "python": platform.python_version(), **{name: version(name) for name in names}}
+
+
+def _memory(table: pd.DataFrame) -> int:
+    """The bytes that a table takes, texts by their addresses."""
+    return int(table.memory_usage().sum())
 
 
 def _json(content: dict[str, Any]) -> bytes:

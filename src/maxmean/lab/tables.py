@@ -6,8 +6,8 @@ A checksum says that a table is whole, not who wrote it: everything in it is che
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +37,8 @@ class Layout:
     numbers: tuple[str, ...]
     texts: tuple[str, ...]
     gaps: tuple[str, ...] = ()
+    keys: Mapping[str, Collection[Any] | None] = field(default_factory=dict)
+    """What some of the columns may hold, None for anything; no two rows have the same in all of them."""
 
 
 def read_table(
@@ -51,16 +53,23 @@ def read_table(
     import pyarrow.parquet
 
     try:
-        file = pyarrow.parquet.ParquetFile(io.BytesIO(data))
+        # In this thread alone: what a thread of Arrow's still does with a damaged file, when another has given up, can end the
+        # process.
+        file = pyarrow.parquet.ParquetFile(io.BytesIO(data), pre_buffer=False)
         texts = _check_columns(file, layout)
         # A text that is repeated stays one text until it is known how long they are together.
-        coded = pyarrow.parquet.ParquetFile(io.BytesIO(data), read_dictionary=texts).read()
+        coded = pyarrow.parquet.ParquetFile(io.BytesIO(data), read_dictionary=texts, pre_buffer=False).read(
+            use_threads=False
+        )
         coded.validate(full=True)
         _check_texts(coded.select(texts), part)
         table = coded.cast(file.schema_arrow).replace_schema_metadata(None)
         if layout:
             _check_numbers(table.select([*layout.numbers]))
-        return table.to_pandas()
+        found = table.to_pandas(use_threads=False)
+        if layout and layout.keys:
+            _check_keys(found, layout.keys)
+        return found
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:  # what Arrow makes of a damaged file
         raise TableError(f"it is no table ({str(error).partition(chr(10))[0]})") from None
 
@@ -127,6 +136,16 @@ def _check_numbers(table: pa.Table) -> None:
     for name, column in zip(table.column_names, table.columns, strict=True):
         if column.null_count or not pc.all(pc.is_finite(column)).as_py():
             raise TableError(f"its column {name!r} holds numbers that are not finite")
+
+
+def _check_keys(table: pd.DataFrame, keys: Mapping[str, Collection[Any] | None]) -> None:
+    """Refuse rows of something else than the settings make, and rows of the same thing."""
+    for name, known in keys.items():
+        strange = [] if known is None else table.loc[~table[name].isin(known), name].tolist()
+        if strange:
+            raise TableError(f"its column {name!r} holds {strange[0]!r}, which its settings do not make")
+    if table.duplicated([*keys]).any():
+        raise TableError(f"it has two rows with the same {', '.join(keys)}")
 
 
 def as_csv(table: pd.DataFrame) -> bytes:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
-
+from ..lazy import lazily
 from .data import Counts, Samples, Summaries
 from .ensemble import ensemble_target
+from .errors import ArgumentError, DataError, KernelError
 from .estimators import (
     average_estimate,
     cross_validation_estimate,
@@ -19,6 +18,7 @@ from .estimators import (
     weighted_estimate,
     weighted_mean,
 )
+from .kernel_checks import check_kernel
 from .kernels import (
     KERNELS,
     Beta,
@@ -27,24 +27,24 @@ from .kernels import (
     Gaussian,
     Indicator,
     Kernel,
-    KernelError,
     Softmax,
     StudentT,
     Triangle,
-    check_kernel,
 )
 from .methods import METHODS, Settings, evaluate
 from .probabilities import best_probabilities
 from .statistic import t_statistic
 
-_SUBMODULES = ("data", "inference", "methods", "processes", "theory", "tuning", "winner")
+_SUBMODULES = ("data", "inference", "methods", "processes", "theory", "tuning")
 
 __all__ = [
     "KERNELS",
     "METHODS",
+    "ArgumentError",
     "Beta",
     "Counts",
     "Custom",
+    "DataError",
     "Epanechnikov",
     "Gaussian",
     "Indicator",
@@ -74,10 +74,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name in _SUBMODULES:
-        return importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__, _ = lazily(__name__, {}, modules=_SUBMODULES)
 
 
 def __dir__() -> list[str]:

@@ -2,7 +2,7 @@
 
 Everything in :mod:`maxmean.mev` is written once, against the array API standard. This file holds the little that the
 standard does not cover: finding the library of an argument, the special functions, and random numbers.
-JAX and PyTorch are never imported from here unless an argument of theirs has arrived.
+JAX and PyTorch are only imported once one of their arrays is passed in.
 """
 
 from __future__ import annotations

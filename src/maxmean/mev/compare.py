@@ -7,9 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from .data import DataError
-from .estimate import Estimate, NamedWinner, Problem, check_level, estimate, estimate_problem
+from .errors import ArgumentError, DataError
+from .estimate import Estimate, estimate_problem
 from .methods import METHODS, NEEDS_PAIRS, PAIRED, check_method
+from .problem import NamedWinner, Problem, as_problem
+from .settings import check_level
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,7 +23,7 @@ _PREFERRED = ("ke", "ke*", "te", "te*", "we", "cve", "mme", "de")
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Every asked-for estimate of one problem, its bootstrap, and the winner.
+    """Every requested estimate of one problem, its bootstrap, and the winner.
 
     >>> both = compare({"A": [1.0, 2.0, 3.0], "B": [2.0, 3.0, 4.0]}, methods=["me", "te"])
     >>> {method: est.value for method, est in both.estimates.items()}
@@ -31,12 +33,12 @@ class Comparison:
     problem: Problem = field(repr=False)
     estimates: dict[str, Estimate]
     skipped: dict[str, str]
-    """Methods that the data does not allow, with the reason."""
+    """Methods that the data do not allow, with the reason."""
     winner: NamedWinner
     level: float = 0.95
 
     def table(self) -> pd.DataFrame:
-        """One row a method: the estimate, its bootstrap bias and interval, and how many options count."""
+        """One row per method: the estimate, its bootstrap bias and interval, and how many options count."""
         import pandas as pd
 
         rows = {
@@ -147,16 +149,15 @@ class Comparison:
 
 
 def compare(data: Any = None, methods: Sequence[str] | None = None, *, level: float = 0.95, **how: Any) -> Comparison:
-    """Estimate the best option's mean by several methods side by side; by default by all that the data allows.
+    """Estimate the best option's mean by several methods side by side; by default all that the data allow.
 
     ``data`` and the other arguments are those of :func:`maxmean.estimate`.
     """
     if isinstance(methods, str):
         methods = [methods]
     if "method" in how:
-        raise DataError("compare takes methods, a list of names; estimate takes one method")
-    first = estimate(data, "me", **how)
-    return compare_problem(first.problem, methods, level=level)
+        raise ArgumentError("compare takes methods, a list of names; estimate takes one method")
+    return compare_problem(as_problem(data, **how), methods, level=level)
 
 
 def compare_problem(
@@ -166,12 +167,12 @@ def compare_problem(
     level: float = 0.95,
     progress: Callable[[int], object] = lambda done: None,
 ) -> Comparison:
-    """:func:`compare` on a problem that is ready; ``progress`` hears how many bootstrap resamples are done."""
+    """:func:`compare` on a problem that is ready; ``progress`` is called with the number of resamples done."""
     check_level(level)
     if methods is not None and not isinstance(methods, (list, tuple)):
-        raise DataError(f"methods must be a list of names, not {methods!r}")
+        raise ArgumentError(f"methods must be a list of names, not {methods!r}")
     if methods is not None and not methods:
-        raise DataError("name at least one method")
+        raise ArgumentError("name at least one method")
     skipped = {method: reason for method in METHODS if (reason := problem.refusal(method)) is not None}
     if methods is not None:
         for method in methods:
@@ -179,7 +180,7 @@ def compare_problem(
                 raise DataError(f"{method} {skipped[method]}")
         skipped = {}
     elif problem.data.covariances is None:
-        # Unpaired data of equal lengths would let them pass, but nobody has said that the rows belong together.
+        # Unpaired data of equal lengths would allow them, but nothing says that the rows belong together.
         skipped |= dict.fromkeys(PAIRED, NEEDS_PAIRS)
     chosen = [method for method in METHODS if method in (methods or problem.methods) and method not in skipped]
     problem.bootstraps(chosen, progress)

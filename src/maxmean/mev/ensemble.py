@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .arrays import Array, as_floats, namespace
+from .errors import ArgumentError
 from .estimators import unchecked_estimate
 from .kernels import Gaussian, Kernel, as_kernel
 from .settings import check_truth
@@ -23,9 +24,9 @@ def ensemble_target(
         T_{k,a} = \frac{Q_k(s', a) - \max_b Q_k(s', b)}{\sqrt{v_a + v_*}}, \qquad
         v_a = \frac1{K - 1} \sum_k \left(Q_k(s', a) - \bar Q(s', a)\right)^2
 
-    How sure a value is, the other heads say: the variances are those across the K heads (ddof 1), not divided by their
-    number, for a head is one draw; :math:`v_*` is the variance of the head's own best action. ``Indicator(alpha)`` makes it
-    the target of TE-BDQN, any other kernel that of KE-BDQN. The network's target is then
+    The spread across the heads measures uncertainty: the variances are those across the K heads (ddof 1), not divided by
+    their number, because a head is one draw; :math:`v_*` is the variance of the head's own best action. ``Indicator(alpha)``
+    makes it the target of TE-BDQN, any other kernel that of KE-BDQN. The network's target is then
     ``reward + discount * ensemble_target(...)``, with a discount of zero where the episode has terminated.
 
     Parameters
@@ -42,12 +43,12 @@ def ensemble_target(
     Returns
     -------
     Array
-        One value for each head, shape ``(..., heads)``, of the kind that was given. Halves (float16, bfloat16) are computed
-        with in float32, and come back as halves.
+        One value for each head, shape ``(..., heads)``, of the kind that was given. Half precision (float16, bfloat16) is
+        computed in float32 and returned in half precision.
 
     Examples
     --------
-    One next state, two heads, two actions. The second head's values tie, and the first's do not differ for sure:
+    One next state, two heads, two actions. The second head's values tie, and the first head's do not differ significantly:
 
     >>> from maxmean.mev import Indicator
     >>> ensemble_target([[0.0, 4.0], [2.0, 2.0]], Indicator(0.01))
@@ -59,7 +60,9 @@ def ensemble_target(
     xp = namespace(q_target_heads)
     (heads,) = as_floats(xp, q_target_heads)
     if heads.ndim < 2 or heads.shape[-2] < 2:
-        raise ValueError(f"heads must have shape (..., heads, actions), two heads at least, not {tuple(heads.shape)}")
+        raise ArgumentError(
+            f"heads must have shape (..., heads, actions), two heads at least, not {tuple(heads.shape)}"
+        )
     if xp.finfo(heads.dtype).bits < 32:  # halves: their squares overflow at 256, and bfloat16 has too few digits for T
         full = ensemble_target(xp.astype(heads, xp.float32), kernel, covariance=covariance)
         return xp.astype(full, heads.dtype)

@@ -1,4 +1,4 @@
-r"""Kernels: how much an option counts, as a function of its statistic T <= 0.
+r"""Kernels: the weight of an option, as a function of its statistic T <= 0.
 
 A kernel is non-negative, increases on (-inf, 0] and tends to zero at -inf; the best option always counts in full, kappa(0).
 Each is a frozen dataclass that is called with T. Parameters may be numbers or arrays that broadcast against T, JAX tracers
@@ -8,7 +8,6 @@ included: every kernel is a JAX pytree, so that ``jax.vmap`` runs over many alph
 from __future__ import annotations
 
 import math
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,13 +15,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..errors import MaxmeanError
 from . import pytrees
 from .arrays import Array, as_floats, beside, is_jax, is_torch, namespace, quiet, special
-
-
-class KernelError(MaxmeanError):
-    """A function or a parameter that does not make a kernel; the message says which requirement it breaks."""
+from .errors import KernelError
+from .kernel_checks import check_kernel, require
 
 
 class Kernel(ABC):
@@ -65,7 +61,7 @@ class Indicator(Kernel):
     name: ClassVar[str] = "indicator"
 
     def _check(self) -> None:
-        _require(self.alpha, lambda a: (a > 0) & (a <= 0.5), "alpha must lie in (0, 0.5]")
+        require(self.alpha, lambda a: (a > 0) & (a <= 0.5), "alpha must lie in (0, 0.5]")
 
     @property
     def kinks(self) -> tuple[float, ...]:
@@ -93,7 +89,7 @@ class Gaussian(Kernel):
     name: ClassVar[str] = "gaussian"
 
     def _check(self) -> None:
-        _require(self.scale, lambda s: (s > 0) & np.isfinite(s), "scale must be positive and finite")
+        require(self.scale, lambda s: (s > 0) & np.isfinite(s), "scale must be positive and finite")
 
     def __call__(self, statistic: Array) -> Array:
         xp = namespace(statistic, self.scale)
@@ -108,7 +104,7 @@ class Gaussian(Kernel):
 
 @dataclass(frozen=True)
 class StudentT(Kernel):
-    r"""The distribution function of Student's t: heavier tails than the Gaussian, so weaker options count longer.
+    r"""The distribution function of Student's t: heavier tails than the Gaussian, so weaker options keep more weight.
 
     .. math:: \kappa(T) = F_{t(\nu)}(T) = \tfrac12 I_{\nu / (\nu + T^2)}(\nu/2, 1/2)
 
@@ -122,7 +118,7 @@ class StudentT(Kernel):
     name: ClassVar[str] = "student-t"
 
     def _check(self) -> None:
-        _require(self.df, lambda d: (d > 0) & np.isfinite(d), "df must be positive and finite")
+        require(self.df, lambda d: (d > 0) & np.isfinite(d), "df must be positive and finite")
 
     def __call__(self, statistic: Array) -> Array:
         xp = namespace(statistic, self.df)
@@ -147,7 +143,7 @@ class StudentT(Kernel):
 
 @dataclass(frozen=True)
 class Epanechnikov(Kernel):
-    r"""A parabola on [-1, 0] that forgets every option more than one standard error below the best.
+    r"""A parabola on [-1, 0]: an option more than one standard error below the best has no weight.
 
     .. math:: \kappa(T) = \tfrac34 (1 - T^2)\, 1\{|T| \le 1\}
 
@@ -224,8 +220,8 @@ class Beta(Kernel):
     support: ClassVar[float] = 5.0
 
     def _check(self) -> None:
-        _require(self.a, lambda a: (a > 0) & np.isfinite(a), "a must be positive and finite")
-        _require(self.b, lambda b: (b > 0) & np.isfinite(b), "b must be positive and finite")
+        require(self.a, lambda a: (a > 0) & np.isfinite(a), "a must be positive and finite")
+        require(self.b, lambda b: (b > 0) & np.isfinite(b), "b must be positive and finite")
 
     @property
     def kinks(self) -> tuple[float, ...]:
@@ -249,7 +245,7 @@ class Custom(Kernel):
     >>> kernel = Custom(lambda t: np.exp(2 * t))
     >>> Custom(lambda t: 0 * t + 1)
     Traceback (most recent call last):
-    maxmean.mev.kernels.KernelError: the kernel must tend to 0 as T goes to -inf, but is 1 at T = -1e+12 (1 at T = 0)
+    maxmean.mev.errors.KernelError: the kernel must tend to 0 as T goes to -inf, but is 1 at T = -1e+12 (1 at T = 0)
     """
 
     function: Callable[[Array], Array]
@@ -289,60 +285,6 @@ def as_kernel(kernel: Kernel | Callable[[Array], Array]) -> Kernel:
     if not callable(kernel):
         raise KernelError(f"a kernel is a function of T, such as maxmean.mev.Gaussian(), not {kernel!r}")
     return Custom(kernel)
-
-
-def check_kernel(function: Callable[[Array], Array]) -> None:
-    """Check the paper's three requirements on a grid of T from -1e12 to 0; raise :class:`KernelError` if one fails."""
-    grid = np.concatenate([-np.geomspace(1e12, 1e-6, 1201), [0.0]])
-    try:
-        values = _evaluate(function, grid)
-    except KernelError:
-        raise
-    except Exception as error:
-        raise KernelError(f"the kernel cannot be evaluated on an array of T: {error}") from error
-    if values.shape != grid.shape:
-        raise KernelError(
-            f"the kernel must return one weight for each T, but gave shape {values.shape} for {grid.shape}"
-        )
-    if not np.all(np.isfinite(values)):
-        raise KernelError(f"the kernel must be finite, but is not at T = {grid[~np.isfinite(values)][0]:g}")
-    top, slack = values[-1], 1e-6 * abs(values[-1])
-    if np.any(values < 0):
-        raise KernelError(f"the kernel must not be negative, but is {values.min():g} at T = {grid[values.argmin()]:g}")
-    if np.any(np.diff(values) < -slack):
-        raise KernelError(
-            f"the kernel must increase on (-inf, 0], but falls after T = {grid[np.diff(values).argmin()]:g}"
-        )
-    if not top > 0:
-        raise KernelError("the kernel must be positive at T = 0")
-    if values[0] > 0.1 * top:
-        raise KernelError(
-            f"the kernel must tend to 0 as T goes to -inf, but is {values[0]:g} at T = {grid[0]:g} ({top:g} at T = 0)"
-        )
-
-
-def _evaluate(function: Callable[[Array], Array], grid: np.ndarray) -> np.ndarray:
-    """Values of ``function`` on ``grid`` as NumPy numbers, whichever array library it is written for."""
-    jax, torch = sys.modules.get("jax"), sys.modules.get("torch")
-    try:
-        if jax is None:
-            return np.asarray(function(grid), dtype=float)
-        with jax.ensure_compile_time_eval():
-            return np.asarray(function(grid), dtype=float)
-    except (TypeError, AttributeError):
-        if torch is None:
-            raise
-        return function(torch.as_tensor(grid)).detach().cpu().numpy()
-
-
-def _require(value: Any, condition: Callable[[Any], Any], sentence: str) -> None:
-    """Check a parameter whose value is known; a traced one is the caller's responsibility."""
-    jax = sys.modules.get("jax")
-    if jax is not None and isinstance(value, jax.core.Tracer):
-        return
-    numbers = value.detach().cpu().numpy() if is_torch(value) else np.asarray(value)
-    if numbers.dtype.kind not in "fiu" or not np.all(condition(numbers)):
-        raise KernelError(f"{sentence}, not {value}")
 
 
 def _ndtri(alpha: Any) -> Any:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, fields
 
 from ..errors import unknown
 from .arrays import Array, Rng, namespace, streams
-from .data import Data, DataError
+from .data import Data
+from .errors import ArgumentError, DataError, KernelError
 from .estimators import (
     cross_validation_estimate,
     double_estimate,
@@ -16,7 +17,7 @@ from .estimators import (
     random_argmax,
     weighted_mean,
 )
-from .kernels import KERNELS, Gaussian, Indicator, Kernel, KernelError
+from .kernels import KERNELS, Gaussian, Indicator, Kernel
 from .probabilities import best_probabilities
 from .settings import check_number, check_whole
 
@@ -43,7 +44,7 @@ NEEDS_PAIRS = "needs paired samples: the same units, in the same order, for ever
 
 @dataclass(frozen=True)
 class Settings:
-    """What can be chosen about the estimators."""
+    """Settings of the estimators."""
 
     alpha: float = 0.1
     """Significance level of ``te`` and ``te*``, in (0, 0.5]."""
@@ -63,7 +64,7 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Evaluation:
     """An estimate with the weights it gives the options; both keep the leading axes of the data."""
 
     value: Array
@@ -77,7 +78,7 @@ def check_method(method: str) -> str:
     """``method``, if there is one of that name; otherwise an error that names the nearest."""
     if isinstance(method, str) and method in METHODS:
         return method
-    raise DataError(unknown("unknown method", method, METHODS))
+    raise ArgumentError(unknown("unknown method", method, METHODS))
 
 
 def parse_kernel(text: str) -> Kernel:
@@ -95,17 +96,17 @@ def parse_kernel(text: str) -> Kernel:
     except ValueError:
         raise KernelError(f"kernel {name!r} takes numbers after the colon, not {numbers!r}") from None
     if len(parameters) > len(takes):
-        raise KernelError(f"kernel {name!r} has room for {len(takes)} numbers, not {len(parameters)}")
+        raise KernelError(f"kernel {name!r} takes at most {len(takes)} numbers, not {len(parameters)}")
     return KERNELS[name](*parameters)
 
 
 def needs_parts(methods: Sequence[str], settings: Settings) -> tuple[int, ...]:
-    """The numbers of parts that ``methods`` will ask the data to be split into."""
+    """The numbers of parts into which ``methods`` split the data."""
     halves = {2} if {"de", "cve"} & set(methods) else set()
     return tuple(sorted(halves | ({settings.parts} if "mme" in methods else set())))
 
 
-def evaluate(method: str, data: Data, settings: Settings = DEFAULTS, *, rng: Rng = 0) -> Outcome:
+def evaluate(method: str, data: Data, settings: Settings = DEFAULTS, *, rng: Rng = 0) -> Evaluation:
     """Apply one estimator to data of any shape and of any array library.
 
     >>> from maxmean.mev.data import Samples
@@ -129,15 +130,15 @@ def evaluate(method: str, data: Data, settings: Settings = DEFAULTS, *, rng: Rng
         case "de":
             halves = data.split(2, splitting)
             chosen = random_argmax(halves[0], choosing)
-            return Outcome(double_estimate(halves[0], halves[1], choosing), _shares(chosen, data))
+            return Evaluation(double_estimate(halves[0], halves[1], choosing), _shares(chosen, data))
         case "cve":
             halves = data.split(2, splitting)
             chosen = random_argmax(halves, choosing)
             value = cross_validation_estimate(halves[0], halves[1], choosing)
-            return Outcome(value, xp.mean(_shares(chosen, data), axis=0))
+            return Evaluation(value, xp.mean(_shares(chosen, data), axis=0))
         case _:
             parts = data.split(settings.parts, splitting)
-            return Outcome(maxmin_estimate(parts), _shares(random_argmax(xp.min(parts, axis=0), choosing), data))
+            return Evaluation(maxmin_estimate(parts), _shares(random_argmax(xp.min(parts, axis=0), choosing), data))
 
 
 def _kernel(method: str, settings: Settings) -> Kernel:
@@ -150,8 +151,8 @@ def _paired_weights(method: str, data: Data, settings: Settings) -> Array:
     return kernel_weights(data.means, data.variances, _kernel(method, settings), covariances=data.covariances)
 
 
-def _weighted(data: Data, weights: Array) -> Outcome:
-    return Outcome(weighted_mean(data.means, weights), weights)
+def _weighted(data: Data, weights: Array) -> Evaluation:
+    return Evaluation(weighted_mean(data.means, weights), weights)
 
 
 def _shares(chosen: Array, data: Data) -> Array:

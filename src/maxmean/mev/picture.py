@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import io
 import math
+import os
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..whole import write_whole
-from .data import DataError
-from .files import check_figure
+from .errors import ArgumentError
 from .show import decimals_for, number, visible
 
 if TYPE_CHECKING:
     from .compare import Comparison
+
+FIGURES = ("png", "pdf", "svg")
 
 _ROWS = 30  # options drawn; the leading ones
 _WIDTH = 28  # columns of a name
@@ -53,7 +55,22 @@ def plot(comparison: Comparison, path: str) -> None:
     try:
         write_whole(Path(path), buffer.getvalue())
     except OSError as error:
-        raise DataError(f"cannot write {path!r}: {error.strerror}") from None
+        raise ArgumentError(f"cannot write {path!r}: {error.strerror}") from None
+
+
+def check_figure(path: str | os.PathLike[str]) -> str:
+    """The kind of picture that ``path`` asks for, if its folder exists."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise ArgumentError(f"a picture needs a path, not {path!r}")
+    target = Path(path)
+    kind = target.suffix.lstrip(".").lower()
+    if kind not in FIGURES:
+        raise ArgumentError(f"a picture's name must end in .{', .'.join(FIGURES)}, not {target.name!r}")
+    if "\0" in str(target):
+        raise ArgumentError(f"cannot write {str(target)!r}: a path cannot contain a null character")
+    if not target.parent.is_dir():
+        raise ArgumentError(f"there is no folder {str(target.parent)!r} to write {target.name!r} to")
+    return kind
 
 
 def _draw_options(axes: Any, comparison: Comparison) -> None:
@@ -106,7 +123,7 @@ def _rows(axes: Any, labels: Sequence[str]) -> None:
 
 
 def _guides(axes: Any, comparison: Comparison) -> None:
-    """Where the naive answer and the corrected one lie, through both panels."""
+    """Vertical lines through both panels: the naive answer and the corrected one."""
     answer = comparison.answer
     axes.axvline(answer.naive, color=_ORANGE, lw=1, ls=(0, (4, 3)), zorder=0, label="as observed (naive)")
     axes.axvline(answer.value, color=_GREEN, lw=1, zorder=0, label=f"corrected ({answer.method})")

@@ -9,6 +9,7 @@ from functools import cache, partial
 import numpy as np
 
 from .arrays import Array, Rng, as_floats, constant, namespace, normal, special
+from .errors import ArgumentError
 from .statistic import check_options
 
 MOST_INTEGRATED = 500
@@ -36,7 +37,7 @@ def best_probabilities(means: Array, variances: Array, *, draws: int | None = No
 def _probabilities(xp: Array, means: Array, variances: Array, draws: int | None, rng: Rng) -> Array:
     if draws is not None:
         if draws < 1:
-            raise ValueError(f"draws must be at least 1, not {draws}")
+            raise ArgumentError(f"draws must be at least 1, not {draws}")
         return _drawn_probabilities(xp, means, variances, draws, rng)
     if xp is np:
         weights = _by_rows(means, variances)
@@ -106,7 +107,7 @@ def _by_rows(means: np.ndarray, variances: np.ndarray) -> np.ndarray:
 
 
 def _in_pieces(gaps: np.ndarray, errors: np.ndarray, *panels: np.ndarray) -> np.ndarray:
-    """:func:`_weights`, with so many panels at once as fit the memory; added up in the same order, they give the same bits."""
+    """:func:`_weights`, with as many panels at once as fit in memory; added up in the same order, they give the same bits."""
     step = max(1, _HELD // (len(_NODES) * gaps.size))
     if panels[0].shape[-1] <= step:
         return np.asarray(_weights(np, gaps, errors, *panels))
@@ -200,7 +201,7 @@ def _panels(xp: Array, gaps: Array, errors: Array) -> tuple[Array, Array, Array]
     moved = of(gaps, owner) + multiple * of(errors, owner) < of(bottom, lowest)
     owner, multiple = xp.where(moved, lowest, owner), xp.where(moved, -_REACH, multiple)
 
-    # In order; points that only their offsets tell apart, by these.
+    # In order; points with equal means are ordered by their offsets.
     order = xp.argsort(multiple * of(errors, owner), axis=-1)
     owner, multiple = of(owner, order), of(multiple, order)
     order = xp.argsort(of(gaps, owner) + multiple * of(errors, owner), axis=-1, stable=True)

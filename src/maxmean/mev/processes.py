@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from .data import Counts, Samples
+from .errors import ArgumentError
 
 
 def independent_gaussians(
@@ -42,7 +43,7 @@ def autocorrelated(
     (1, 2)
     """
     if not 0 <= rho < 1:
-        raise ValueError(f"rho must lie in [0, 1), not {rho}")
+        raise ArgumentError(f"rho must lie in [0, 1), not {rho}")
     from scipy.signal import lfilter
 
     shocks = sigma * np.sqrt(1 - rho**2) * rng.standard_normal((options, repetitions, n))
@@ -60,7 +61,7 @@ def correlated_pair(
     True
     """
     if not -1 <= rho <= 1:
-        raise ValueError(f"rho must lie in [-1, 1], not {rho}")
+        raise ArgumentError(f"rho must lie in [-1, 1], not {rho}")
     first, second = sigma * rng.standard_normal((2, repetitions, n))
     return Samples((first, rho * first + np.sqrt(1 - rho**2) * second), paired=True)
 
@@ -82,7 +83,7 @@ def bernoulli_ads(
     3000
     """
     if customers % ads:
-        raise ValueError(f"{customers} customers cannot be shared equally among {ads} ads")
+        raise ArgumentError(f"{customers} customers cannot be shared equally among {ads} ads")
     impressions = customers // ads
     return Counts(
         rng.binomial(impressions, click_rates(ads, lowest, highest), (repetitions, ads)), np.array(impressions)

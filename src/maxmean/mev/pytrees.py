@@ -1,4 +1,4 @@
-"""Frozen dataclasses as JAX pytrees, without ever importing JAX: they are registered as soon as somebody else has."""
+"""Frozen dataclasses as JAX pytrees, without ever importing JAX: they are registered as soon as other code imports it."""
 
 from __future__ import annotations
 

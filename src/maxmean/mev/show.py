@@ -116,7 +116,7 @@ def terminal(comparison: Comparison) -> RenderableType:
 
 
 def print_answer(comparison: Comparison) -> None:
-    """Print the whole answer. Where the terminal is too narrow for the tables, it breaks lines rather than numbers."""
+    """Print the whole answer. On a terminal too narrow for the tables, lines wrap; numbers are never cut."""
     from rich.console import Console
     from rich.measure import Measurement
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .arrays import Array, as_floats, namespace, quiet
+from .errors import ArgumentError
 
 
 def t_statistic(means: Array, variances: Array, *, covariances: Array | None = None) -> Array:
@@ -58,7 +59,7 @@ def has_meaning(means: Array, variances: Array, covariances: Array | None = None
 def raw_statistic(means: Array, variances: Array, covariances: Array | None = None) -> Array:
     """T where :func:`has_meaning` holds, and anything elsewhere.
 
-    What a K-estimate has no meaning for is told from the outside of it, so that what compilers make of the inside stays.
+    Undefined cases are masked outside of it, so that what compilers make of the inside does not change.
     """
     xp = namespace(means, variances, covariances)
     means, variances = as_floats(xp, means, variances)
@@ -88,12 +89,12 @@ def raw_statistic(means: Array, variances: Array, covariances: Array | None = No
 
 def check_options(means: Array, variances: Array) -> None:
     if means.ndim == 0 or means.shape[-1] == 0:
-        raise ValueError("means must have at least one axis and one option; the last axis runs over the options")
+        raise ArgumentError("means must have at least one axis and one option; the last axis runs over the options")
     if variances.ndim > 0 and variances.shape[-1] not in (1, means.shape[-1]):
-        raise ValueError(f"means have {means.shape[-1]} options on the last axis, variances {variances.shape[-1]}")
+        raise ArgumentError(f"means have {means.shape[-1]} options on the last axis, variances {variances.shape[-1]}")
 
 
 def check_covariances(means: Array, covariances: Array) -> None:
     options = means.shape[-1]
     if covariances.ndim < 2 or tuple(covariances.shape[-2:]) != (options, options):
-        raise ValueError(f"covariances must have shape (..., {options}, {options}), not {tuple(covariances.shape)}")
+        raise ArgumentError(f"covariances must have shape (..., {options}, {options}), not {tuple(covariances.shape)}")

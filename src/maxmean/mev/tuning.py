@@ -1,4 +1,4 @@
-r"""The kernel that suits a family of problems: parameters that make the squared bias as small as it gets (appendix C).
+r"""Kernels tuned to a family of problems: parameters that minimise the squared bias (appendix C).
 
 .. math:: \min_\lambda \frac1P \sum_{p=1}^P \operatorname{Bias}\bigl(\hat\mu^{KE}(\kappa_\lambda); p\bigr)^2
 
@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from .errors import ArgumentError
 from .kernels import Beta, Gaussian, Indicator, Kernel, StudentT
 from .theory import gaussian_pair
 
@@ -125,14 +126,14 @@ def tune(
     """
     bounds = BOUNDS.get(family) if bounds is None else bounds
     if bounds is None:
-        raise ValueError(f"bounds must be given for {getattr(family, '__name__', family)}")
+        raise ArgumentError(f"bounds must be given for {getattr(family, '__name__', family)}")
     if not bounds or not all(0 < low < high < math.inf for low, high in bounds):
-        raise ValueError(f"bounds must be pairs 0 < low < high, one for each parameter, not {bounds}")
+        raise ArgumentError(f"bounds must be pairs 0 < low < high, one for each parameter, not {bounds}")
     box = np.log(np.asarray(bounds, dtype=float))
     if start is not None:
         inside = len(start) == len(box) and all(low <= s <= high for s, (low, high) in zip(start, bounds, strict=True))
         if not inside:
-            raise ValueError(f"start must lie within the bounds {bounds}, not {start}")
+            raise ArgumentError(f"start must lie within the bounds {bounds}, not {start}")
 
     count = 0
 

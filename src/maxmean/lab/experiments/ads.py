@@ -16,7 +16,7 @@ from ...mev.data import DataError
 from ...mev.methods import Settings as MethodSettings
 from ...mev.methods import evaluate
 from ...mev.processes import bernoulli_ads, click_rates
-from ..claims import Claim, Finding, Measured
+from ..claims import Finding, Measured
 from ..experiment import Experiment, Results
 from ..figures import canvas, caption, colour_of
 from ..settings import SHARDS, Range, limited, within
@@ -102,6 +102,7 @@ class Ads(Experiment[Settings]):
     name = "ads"
     title = "Internet ads"
     section = "7.1"
+    size = ("runs",)
 
     def settings(self, scale: str) -> Settings:
         return Settings() if scale == "paper" else Settings(runs=1_000, runs_a_shard=1_000)
@@ -168,6 +169,7 @@ def _column(results: Results[Settings], problem: str, label: str, column: str) -
     return table.loc[(table["problem"] == problem) & (table["estimator"] == label), column].to_numpy()
 
 
+@Ads.claim("A1", "TE(0.1) and KE(Gaussian) have less MSE than ME, DE and WE in most of the six settings", "7.1")
 def _a1(results: Results[Settings]) -> Finding:
     problems = list(results.settings.problems())[1:]
     margins: dict[str, Measured] = {}
@@ -195,6 +197,7 @@ def _a1(results: Results[Settings]) -> Finding:
     return Finding(margins, numbers, note)
 
 
+@Ads.claim("A2", "DE often varies most, ME is biased upwards, WE beats ME and DE", "7.1")
 def _a2(results: Results[Settings]) -> Finding:
     problems = list(results.settings.problems())[1:]
     margins: dict[str, Measured] = {}
@@ -238,6 +241,7 @@ def _variance_gap(results: Results[Settings], problem: str, more: str, less: str
     return Measured.around(whole, float(np.sqrt((n - 1) / n * ((left_out - left_out.mean()) ** 2).sum())), n - 1)
 
 
+@Ads.claim("A3", "MSE falls with the number of customers", "7.1")
 def _a3(results: Results[Settings]) -> Finding:
     settings = results.settings
     order = [f"N = {n:,}" for n in sorted(settings.vary_customers)] + ["centre"]
@@ -249,10 +253,3 @@ def _a3(results: Results[Settings]) -> Finding:
         margins[f"fall of {label}'s MSE from one N to the next, least"] = min(falls, key=lambda m: m.high)
         numbers |= {f"MSE of {label}, {p}": m for p, m in zip(order, found, strict=True)}
     return Finding(margins, numbers)
-
-
-Ads.claims = (
-    Claim("A1", "TE(0.1) and KE(Gaussian) have less MSE than ME, DE and WE in most of the six settings", "7.1", _a1),
-    Claim("A2", "DE often varies most, ME is biased upwards, WE beats ME and DE", "7.1", _a2),
-    Claim("A3", "MSE falls with the number of customers", "7.1", _a3),
-)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...mev.data import DataError
 from ...mev.processes import autocorrelated
-from ..claims import Claim, Finding, Measured
+from ..claims import Finding, Measured
 from ..experiment import Results
 from ..figures import canvas, caption, line
 from ..tables import Layout
@@ -81,6 +81,9 @@ def _draw_paths(results: Results[Settings]) -> Figure:
     return figure
 
 
+@Autocorrelation.claim(
+    "S12", "in-sample correlation raises |bias| and variance of every estimator and keeps their ranking", "4.2"
+)
 def _s12(results: Results[Settings]) -> Finding:
     at, rhos = Curves(results), results.settings.rhos
     margins: dict[str, Measured] = {}
@@ -117,13 +120,3 @@ def _ranking(at: Curves, rhos: Sequence[float]) -> dict[str, Measured]:
             least = min(rhos, key=lambda rho: gaps[rho].high)
             margins[f"ranking: {quantity} of {high} above {low}'s, least (rho {least:g})"] = gaps[least]
     return margins
-
-
-Autocorrelation.claims = (
-    Claim(
-        "S12",
-        "in-sample correlation raises |bias| and variance of every estimator and keeps their ranking",
-        "4.2",
-        _s12,
-    ),
-)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...mev.data import DataError
-from ..claims import Claim, Finding, Measured
+from ..claims import Finding, Measured
 from ..experiment import Experiment, Results
-from ..figures import canvas, caption, legend_below, line
+from ..figures import GREY, canvas, caption, legend_below, line
 from ..settings import Range, limited, within
 from ..tables import Layout
 
@@ -90,6 +90,7 @@ class Cliff(Experiment[Settings]):
     section = "7.3"
     needs = ("numba", "tabular")
     packages = ("numba",)
+    size = ("runs", "episodes")
 
     def settings(self, scale: str) -> Settings:
         return Settings() if scale == "paper" else Settings(runs=40, blocks=4, episodes=600)
@@ -151,7 +152,7 @@ def _curves(results: Results[Settings]) -> Figure:
         epsilon = "epsilon = 0.1" if rule == "constant" else "epsilon = 1/sqrt(n(s))"
         caption(axes[0, column], f"return, {epsilon}")
         caption(axes[1, column], f"largest value of the start state, {epsilon}", "episode")
-        axes[1, column].axhline(-11, color="#8a8f98", lw=0.8)
+        axes[1, column].axhline(-11, color=GREY, lw=0.8)
     legend_below(figure, axes[0, 0])
     return figure
 
@@ -170,6 +171,7 @@ def _apart(results: Results[Settings], high: str, low: str, rule: str, column: s
     return Measured.difference(first, second)
 
 
+@Cliff.claim("W1", "TE-Q(0.05), KE-Q and WQ reach the highest returns for both exploration rules", "7.3")
 def _w1(results: Results[Settings]) -> Finding:
     margins, numbers = {}, {}
     best, rest = ("te-q(0.05)", "ke-q", "wq"), ("q", "dq", "scq(2)", "scq(3)")
@@ -191,6 +193,7 @@ def _w1(results: Results[Settings]) -> Finding:
     return Finding(margins, numbers, note)
 
 
+@Cliff.claim("W2", "Q's start-state value lies highest, DQ underestimates severely; the optimum is -11", "7.3")
 def _w2(results: Results[Settings]) -> Finding:
     margins, numbers = {}, {}
     for rule in RULES:
@@ -209,6 +212,7 @@ def _w2(results: Results[Settings]) -> Finding:
     return Finding(margins, numbers)
 
 
+@Cliff.claim("W3", "every algorithm returns more with epsilon(s) = 1/sqrt(n(s)) than with 0.1", "7.3")
 def _w3(results: Results[Settings]) -> Finding:
     margins = {}
     for name in ALGORITHMS:
@@ -217,10 +221,3 @@ def _w3(results: Results[Settings]) -> Finding:
             annealed, constant
         )
     return Finding(margins)
-
-
-Cliff.claims = (
-    Claim("W1", "TE-Q(0.05), KE-Q and WQ reach the highest returns for both exploration rules", "7.3", _w1),
-    Claim("W2", "Q's start-state value lies highest, DQ underestimates severely; the optimum is -11", "7.3", _w2),
-    Claim("W3", "every algorithm returns more with epsilon(s) = 1/sqrt(n(s)) than with 0.1", "7.3", _w3),
-)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...mev.data import DataError
-from ..claims import Claim, Finding, Measured
+from ..claims import Finding, Measured
 from ..experiment import Experiment, Results
 from ..figures import canvas, caption, legend_below, line
 from ..settings import Range, within
@@ -60,6 +60,7 @@ class CliffRates(Experiment[Settings]):
     section = "7.3"
     needs = ("numba", "tabular")
     packages = ("numba",)
+    size = ("rates", "interim_runs", "interim_episodes", "asymptotic_runs", "asymptotic_episodes")
 
     def settings(self, scale: str) -> Settings:
         if scale == "paper":
@@ -139,6 +140,11 @@ def _values(results: Results[Settings], what: str, name: str, rule: str, rate: f
     return table.loc[chosen, "return"].to_numpy()
 
 
+@CliffRates.claim(
+    "W4",
+    "first 100 episodes: TE-Q and KE-Q are the most robust over learning rates; DQ and SCQ drop sharply at 1.0",
+    "7.3",
+)
 def _w4(results: Results[Settings]) -> Finding:
     rates = results.settings.rates
     margins, numbers = {}, {}
@@ -170,6 +176,9 @@ def _w4(results: Results[Settings]) -> Finding:
     return Finding(margins, numbers, note)
 
 
+@CliffRates.claim(
+    "W5", "50,000 episodes: DQ and SCQ marginally above WQ, TE-Q, KE-Q for epsilon 0.1; annealed, no difference", "7.3"
+)
 def _w5(results: Results[Settings]) -> Finding:
     margins, numbers = {}, {}
     means: dict[tuple[str, str], np.ndarray] = {}
@@ -191,19 +200,3 @@ def _w5(results: Results[Settings]) -> Finding:
         "table of one step ago as Q_prev: it stays with Q-learning."
     )
     return Finding(margins, numbers, note)
-
-
-CliffRates.claims = (
-    Claim(
-        "W4",
-        "first 100 episodes: TE-Q and KE-Q are the most robust over learning rates; DQ and SCQ drop sharply at 1.0",
-        "7.3",
-        _w4,
-    ),
-    Claim(
-        "W5",
-        "50,000 episodes: DQ and SCQ marginally above WQ, TE-Q, KE-Q for epsilon 0.1; annealed, no difference",
-        "7.3",
-        _w5,
-    ),
-)

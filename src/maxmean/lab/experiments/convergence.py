@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...mev.data import DataError
-from ..claims import Claim, Finding, Measured
+from ..claims import Finding, Measured
 from ..experiment import Experiment, Results
 from ..figures import canvas, caption, line, logarithmic
 from ..settings import Range, limited, within
@@ -60,6 +60,7 @@ class Convergence(Experiment[Settings]):
     section = "5.1, appendix D"
     needs = ("numba", "tabular")
     packages = ("numba",)
+    size = ("problems", "steps")
 
     def settings(self, scale: str) -> Settings:
         return Settings() if scale == "paper" else Settings(problems=5, steps=(1_000, 10_000, 100_000))
@@ -144,6 +145,7 @@ def _draw(axes: Any, results: Results[Settings], name: str, condition: str, labe
     line(axes, steps, [10**m.value for m in found], label, k, low=low, high=high)
 
 
+@Convergence.claim("T1", "TE/KE-Q converges to Q* on finite MDPs with discount below 1 and Robbins-Monro rates", "5.1")
 def _t1(results: Results[Settings]) -> Finding:
     steps = results.settings.steps
     margins, numbers = {}, {}
@@ -169,8 +171,3 @@ def _t1(results: Results[Settings]) -> Finding:
         numbers,
         "Convergence itself cannot be observed in finite time; what is shown is an error that keeps falling.",
     )
-
-
-Convergence.claims = (
-    Claim("T1", "TE/KE-Q converges to Q* on finite MDPs with discount below 1 and Robbins-Monro rates", "5.1", _t1),
-)

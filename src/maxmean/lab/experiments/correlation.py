@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...mev.processes import correlated_pair
-from ..claims import Claim, Finding, Measured
+from ..claims import Finding, Measured
 from ..experiment import Results
 from ..figures import canvas, caption
 from ..tables import Layout
@@ -62,6 +62,12 @@ def _draw_pairs(results: Results[Settings]) -> Figure:
     return figure
 
 
+@Correlation.claim(
+    "S13",
+    "cross-sample correlation shrinks |bias| and variance of ME and DE, makes TE and KE underestimate with more variance; "
+    "TE* and KE* repair it; at rho 0 they are TE and KE",
+    "4.3",
+)
 def _s13(results: Results[Settings]) -> Finding:
     at, rhos = Curves(results), results.settings.rhos
     none, most = rhos[0], rhos[-1]
@@ -100,14 +106,3 @@ def _s13(results: Results[Settings]) -> Finding:
         "and KE grow where the means are close and shrink where they are far apart."
     )
     return Finding(margins, numbers, note)
-
-
-Correlation.claims = (
-    Claim(
-        "S13",
-        "cross-sample correlation shrinks |bias| and variance of ME and DE, makes TE and KE underestimate with more variance; "
-        "TE* and KE* repair it; at rho 0 they are TE and KE",
-        "4.3",
-        _s13,
-    ),
-)

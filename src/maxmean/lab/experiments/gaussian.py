@@ -21,9 +21,9 @@ from ...mev import (
     t_estimate,
     theory,
 )
-from ..claims import Claim, Finding, Measured
+from ..claims import Finding, Measured
 from ..experiment import Experiment, Results
-from ..figures import canvas, caption, legend_below, line
+from ..figures import GREY, canvas, caption, legend_below, line
 from ..settings import Range, within
 from ..tables import Layout
 
@@ -83,6 +83,7 @@ class GaussianPair(Experiment[Settings]):
     title = "Two Gaussians: bias, variance and MSE, exactly"
     section = "4.1, appendix A"
     version = 2
+    size = ("gaps", "random_problems", "random_data_sets")
 
     def settings(self, scale: str) -> Settings:
         return Settings() if scale == "paper" else Settings(gaps=26, random_problems=60, random_data_sets=20_000)
@@ -124,7 +125,7 @@ def _curves(table: pd.DataFrame, estimators: Sequence[str]) -> Figure:
             rows = table[(table["what"] == "curve") & (table["estimator"] == name)]
             line(ax, rows["mu1"], rows[quantity], name, k)
         caption(ax, quantity, "mu1 - mu2")
-    axes[0, 0].axhline(0, color="#8a8f98", lw=0.8)
+    axes[0, 0].axhline(0, color=GREY, lw=0.8)
     legend_below(figure, axes[0, 0])
     return figure
 
@@ -189,6 +190,7 @@ def _least(values: Any) -> Measured:
 _ROUNDING = 1e-9
 
 
+@GaussianPair.claim("S1", "ME is biased upwards, within its bound; the bias is largest at equal means", "2.2")
 def _s1(results: Results[Settings]) -> Finding:
     bias = curve(results, "me", "bias")
     error = results.settings.sigma / results.settings.n**0.5
@@ -204,6 +206,7 @@ def _s1(results: Results[Settings]) -> Finding:
     )
 
 
+@GaussianPair.claim("S2", "DE never overestimates; CVE has the same expectation and less variance, but not half", "2.3")
 def _s2(results: Results[Settings]) -> Finding:
     ratio = curve(results, "cve", "variance") / curve(results, "de", "variance")
     random = _random(results, "variance cve") / _random(results, "variance de")
@@ -229,6 +232,7 @@ def _s2(results: Results[Settings]) -> Finding:
     )
 
 
+@GaussianPair.claim("S3", "WE's bias lies between DE's and ME's", "2.4")
 def _s3(results: Results[Settings]) -> Finding:
     de, we, me = (_random(results, f"bias {method}") for method in ("de", "we", "me"))
     return Finding(
@@ -242,6 +246,7 @@ def _s3(results: Results[Settings]) -> Finding:
     )
 
 
+@GaussianPair.claim("S4", "TE(0.5) equals ME on every data set", "3.1")
 def _s4(results: Results[Settings]) -> Finding:
     row = results.table[results.table["what"] == "random data sets"].iloc[0]
     same = np.abs(curve(results, "te(0.5)", "bias") - curve(results, "me", "bias")).max()
@@ -254,6 +259,7 @@ def _s4(results: Results[Settings]) -> Finding:
     )
 
 
+@GaussianPair.claim("S5", "with equal variances TE's bias grows with alpha; TE never exceeds ME", "3.1")
 def _s5(results: Results[Settings]) -> Finding:
     curves = [curve(results, name, "bias") for name in ("te(0.05)", "te(0.1)", "te(0.15)", "te(0.5)")]
     growth = min(float((b - a).min()) for a, b in pairwise(curves))
@@ -266,6 +272,7 @@ def _s5(results: Results[Settings]) -> Finding:
     )
 
 
+@GaussianPair.claim("S6", "TE and KE stay within the means; bias and variance within the printed bounds", "3.1, 3.2")
 def _s6(results: Results[Settings]) -> Finding:
     row = results.table[results.table["what"] == "random data sets"].iloc[0]
     room = min(_random(results, f"room {m}").min() for m in ("me", "de", "cve", "we", "te", "ke"))
@@ -291,6 +298,7 @@ def _s6(results: Results[Settings]) -> Finding:
     )
 
 
+@GaussianPair.claim("S7", "at equal means TE(0.05, 0.10, 0.15) has less MSE than ME and DE", "4.1")
 def _s7(results: Results[Settings]) -> Finding:
     mse = {name: curve(results, name, "mse")[0] for name in ESTIMATORS}
     rivals = min(mse["me"], mse["cve"], mse["de"])
@@ -301,6 +309,7 @@ def _s7(results: Results[Settings]) -> Finding:
     )
 
 
+@GaussianPair.claim("S8", "for large gaps ME, DE and TE are nearly unbiased, and ME varies least", "4.1")
 def _s8(results: Results[Settings]) -> Finding:
     names = ["me", "cve", *(f"te({alpha:g})" for alpha in ALPHAS)]
     bias = {name: abs(curve(results, name, "bias")[-1]) for name in names}
@@ -323,6 +332,9 @@ def _s8(results: Results[Settings]) -> Finding:
     )
 
 
+@GaussianPair.claim(
+    "S9", "KE (Gaussian, Epanechnikov) balances over- and underestimation, varying less than the TEs", "4.1"
+)
 def _s9(results: Results[Settings]) -> Finding:
     margins, numbers = {}, {}
     for kernel in ("ke(gaussian)", "ke(epanechnikov)"):
@@ -342,6 +354,7 @@ def _s9(results: Results[Settings]) -> Finding:
     )
 
 
+@GaussianPair.claim("S10", "the Beta(2, 0.5) kernel underestimates for large gaps", "4.1, C")
 def _s10(results: Results[Settings]) -> Finding:
     bias, mu1 = curve(results, "ke(beta)", "bias"), results.settings.mu1
     lowest = int(bias.argmin())
@@ -349,19 +362,3 @@ def _s10(results: Results[Settings]) -> Finding:
         {"minus the bias for mu1 >= 1, least": _least(-bias[mu1 >= 1])},
         {"lowest bias": Measured.exact(bias[lowest]), "at mu1": Measured.exact(mu1[lowest])},
     )
-
-
-GaussianPair.claims = (
-    Claim("S1", "ME is biased upwards, within its bound; the bias is largest at equal means", "2.2", _s1),
-    Claim("S2", "DE never overestimates; CVE has the same expectation and less variance, but not half", "2.3", _s2),
-    Claim("S3", "WE's bias lies between DE's and ME's", "2.4", _s3),
-    Claim("S4", "TE(0.5) equals ME on every data set", "3.1", _s4),
-    Claim("S5", "with equal variances TE's bias grows with alpha; TE never exceeds ME", "3.1", _s5),
-    Claim("S6", "TE and KE stay within the means; bias and variance within the printed bounds", "3.1, 3.2", _s6),
-    Claim("S7", "at equal means TE(0.05, 0.10, 0.15) has less MSE than ME and DE", "4.1", _s7),
-    Claim("S8", "for large gaps ME, DE and TE are nearly unbiased, and ME varies least", "4.1", _s8),
-    Claim(
-        "S9", "KE (Gaussian, Epanechnikov) balances over- and underestimation, varying less than the TEs", "4.1", _s9
-    ),
-    Claim("S10", "the Beta(2, 0.5) kernel underestimates for large gaps", "4.1, C", _s10),
-)

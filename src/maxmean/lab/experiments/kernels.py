@@ -11,7 +11,7 @@ import numpy as np
 
 from ...mev import Beta, Epanechnikov, Gaussian, Indicator, Kernel, theory
 from ...mev.tuning import GaussianPairs, tune
-from ..claims import Claim, Finding, Measured
+from ..claims import Finding, Measured
 from ..experiment import Experiment, Results
 from ..figures import canvas, caption, legend_below, line
 from ..settings import Range, within
@@ -54,6 +54,7 @@ class TunedKernels(Experiment[Settings]):
     name = "kernels"
     title = "Kernels tuned to zero bias"
     section = "appendix C"
+    size = ("grids", "beta_bounds")
 
     def settings(self, scale: str) -> Settings:
         return Settings() if scale == "paper" else Settings(grids=(51,), beta_bounds=(1e2,), points=151)
@@ -129,6 +130,11 @@ def _curves(results: Results[Settings]) -> Figure:
     return figure
 
 
+@TunedKernels.claim(
+    "S11",
+    "squared bias is least for scale 0.84 and for alpha 0.14; the best beta kernel degenerates to the TE's step",
+    "C",
+)
 def _s11(results: Results[Settings]) -> Finding:
     rows = results.table.drop_duplicates(["family", "grid", "bound"]).set_index(["family", "grid", "bound"])
     settings = results.settings
@@ -161,13 +167,3 @@ def _s11(results: Results[Settings]) -> Finding:
 def _beta_width(a: float, b: float) -> float:
     """Standard deviation of the beta distribution, stretched to [-5, 0]."""
     return float(5 * np.sqrt(a * b / ((a + b) ** 2 * (a + b + 1))))
-
-
-TunedKernels.claims = (
-    Claim(
-        "S11",
-        "squared bias is least for scale 0.84 and for alpha 0.14; the best beta kernel degenerates to the TE's step",
-        "C",
-        _s11,
-    ),
-)

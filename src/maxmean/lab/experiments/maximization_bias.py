@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...mev.data import DataError
-from ..claims import Claim, Finding, Measured
+from ..claims import Finding, Measured
 from ..experiment import Experiment, Results
-from ..figures import canvas, caption, legend_below, line, logarithmic
+from ..figures import GREY, canvas, caption, legend_below, line, logarithmic
 from ..settings import Range, limited, within
 from ..tables import Layout
 
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 ALPHAS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
 ALGORITHMS = ("q", "dq", *(f"te-q({alpha:g})" for alpha in ALPHAS), "ke-q")
+
+
+LAST_EPISODES = slice(-10, None)
+"""Those whose mean is what an algorithm ends with."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,7 @@ class MaximizationBias(Experiment[Settings]):
     section = "7.2"
     needs = ("numba", "tabular")
     packages = ("numba",)
+    size = ("runs", "episodes", "other_runs")
 
     def settings(self, scale: str) -> Settings:
         if scale == "paper":
@@ -169,12 +174,12 @@ def _panels(results: Results[Settings]) -> Figure:
             line(axes[1, 0], rows.index, rows["averaged"], name, k)
         ends[name] = _final(results, name)
     for k, end in enumerate(ends.values()):
-        axes[0, 1].plot([k, k], [100 * end.low, 100 * end.high], color="#8a8f98", lw=3)
+        axes[0, 1].plot([k, k], [100 * end.low, 100 * end.high], color=GREY, lw=3)
         axes[0, 1].plot(k, 100 * end.value, "o", color="#3b82c4", ms=4)
     axes[0, 1].set_xticks(range(len(ends)), list(ends), rotation=35, ha="right")
-    axes[0, 1].axhline(5, color="#8a8f98", lw=0.8)
-    axes[0, 0].axhline(5, color="#8a8f98", lw=0.8)
-    axes[1, 1].axhline(-0.1, color="#8a8f98", lw=0.8)
+    axes[0, 1].axhline(5, color=GREY, lw=0.8)
+    axes[0, 0].axhline(5, color=GREY, lw=0.8)
+    axes[1, 1].axhline(-0.1, color=GREY, lw=0.8)
     caption(axes[0, 0], "left chosen in A, %", "episode")
     caption(axes[0, 1], "the same, last ten episodes")
     caption(axes[1, 0], "number of means averaged (TE-Q)", "episode")
@@ -201,7 +206,7 @@ def _initial(results: Results[Settings]) -> Figure:
 
 
 def _final(results: Results[Settings], name: str) -> Measured:
-    return Measured.mean(_blocks(results, name, "left", slice(-10, None)))
+    return Measured.mean(_blocks(results, name, "left", LAST_EPISODES))
 
 
 def _blocks(results: Results[Settings], name: str, column: str, episodes: slice) -> np.ndarray:
@@ -230,6 +235,9 @@ def _difference(results: Results[Settings], more: str, less: str, episodes: slic
     return Measured.mean(_blocks(results, more, "left", episodes) - _blocks(results, less, "left", episodes))
 
 
+@MaximizationBias.claim(
+    "M1", "after 500 episodes Q goes left in about 10%, DQ in about 6%, TE-Q(<= 0.10) in about 5%, KE-Q below DQ", "7.2"
+)
 def _m1(results: Results[Settings]) -> Finding:
     ends = {name: _final(results, name) for name in ALGORITHMS}
     margins = {
@@ -237,13 +245,14 @@ def _m1(results: Results[Settings]) -> Finding:
         "dq within 1 point of 6%": _within(ends["dq"], 0.06, 0.01),
         "te-q(0.05) within 0.5 points of 5%": _within(ends["te-q(0.05)"], 0.05, 0.005),
         "te-q(0.1) within 0.5 points of 5%": _within(ends["te-q(0.1)"], 0.05, 0.005),
-        "dq minus ke-q": _difference(results, "dq", "ke-q", slice(-10, None)),
+        "dq minus ke-q": _difference(results, "dq", "ke-q", LAST_EPISODES),
     }
     return Finding(margins, {f"left at the end, {name}": end for name, end in ends.items()})
 
 
+@MaximizationBias.claim("M2", "TE-Q(0.4) starts lower than Q but ends worse than Q", "7.2")
 def _m2(results: Results[Settings]) -> Finding:
-    early, late = slice(20, 100), slice(-10, None)
+    early, late = slice(20, 100), LAST_EPISODES
     margins = {
         "q minus te-q(0.4), episodes 21 to 100": _difference(results, "q", "te-q(0.4)", early),
         "te-q(0.4) minus q, last ten episodes": _difference(results, "te-q(0.4)", "q", late),
@@ -261,6 +270,7 @@ def _m2(results: Results[Settings]) -> Finding:
     return Finding(margins, numbers, note)
 
 
+@MaximizationBias.claim("M3", "TE-Q(0.5) is Q-learning", "7.2")
 def _m3(results: Results[Settings]) -> Finding:
     row = results.table[results.table["what"] == "identity"].iloc[0]
     return Finding(
@@ -269,6 +279,9 @@ def _m3(results: Results[Settings]) -> Finding:
     )
 
 
+@MaximizationBias.claim(
+    "M4", "the smaller alpha, the more means are averaged: nearly all eight for 0.1, one for 0.5", "7.2"
+)
 def _m4(results: Results[Settings]) -> Finding:
     late = slice(-100, None)
     used = {alpha: _blocks(results, f"te-q({alpha:g})", "averaged", late) for alpha in ALPHAS}
@@ -280,6 +293,7 @@ def _m4(results: Results[Settings]) -> Finding:
     )
 
 
+@MaximizationBias.claim("M5", "Q overestimates Q*(A, left) at first; DQ does not", "7.2")
 def _m5(results: Results[Settings]) -> Finding:
     highest = {name: _highest(results, name) for name in ("q", "dq", "te-q(0.1)", "ke-q")}
     dq = highest["dq"]
@@ -290,17 +304,3 @@ def _m5(results: Results[Settings]) -> Finding:
         ),
     }
     return Finding(margins, {f"highest mean estimate of Q*(A, left), {name}": m for name, m in highest.items()})
-
-
-MaximizationBias.claims = (
-    Claim(
-        "M1",
-        "after 500 episodes Q goes left in about 10%, DQ in about 6%, TE-Q(<= 0.10) in about 5%, KE-Q below DQ",
-        "7.2",
-        _m1,
-    ),
-    Claim("M2", "TE-Q(0.4) starts lower than Q but ends worse than Q", "7.2", _m2),
-    Claim("M3", "TE-Q(0.5) is Q-learning", "7.2", _m3),
-    Claim("M4", "the smaller alpha, the more means are averaged: nearly all eight for 0.1, one for 0.5", "7.2", _m4),
-    Claim("M5", "Q overestimates Q*(A, left) at first; DQ does not", "7.2", _m5),
-)

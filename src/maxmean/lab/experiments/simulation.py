@@ -62,6 +62,8 @@ QUICK = Settings(gaps=tuple(float(gap) for gap in np.linspace(0, 5, 11)), repeti
 class DependenceStudy(Experiment[Settings]):
     """Bias and variance of estimators as some dependence rho grows; a subclass names the process and the estimators."""
 
+    size = ("rhos", "repetitions", "runs")
+
     estimators: ClassVar[Mapping[str, Mapping[str, Any]]]
     """By label: the ``method``, and where they matter ``alpha`` and whether halves are ``consecutive``."""
     process: ClassVar[Callable[..., Samples]]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import ArgumentError
 from ..methods import METHODS
 
 
@@ -42,7 +43,7 @@ def bias_bounds(method: str, means: Any, variances: Any, *, sizes: Any = None, p
     (-0.5, -0.5)
     """
     if method not in METHODS:
-        raise ValueError(f"method must be one of {', '.join(METHODS)}, not {method!r}")
+        raise ArgumentError(f"method must be one of {', '.join(METHODS)}, not {method!r}")
     mu, v = np.broadcast_arrays(np.asarray(means, dtype=float), np.asarray(variances, dtype=float))
     best = float(mu.max())
     upper = math.sqrt((mu.size - 1) / mu.size * float(v.sum()))

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import ndtr
 
+from ..errors import ArgumentError
 from ..estimators import kernel_estimate
 from ..kernels import Gaussian, Kernel, as_kernel
 from .pair import KernelLike, gaussian_pair
@@ -63,11 +64,11 @@ def kernel_expectation(
     mu = np.atleast_1d(np.asarray(means, dtype=float))
     v = np.broadcast_to(np.asarray(variances, dtype=float), mu.shape)
     if method not in ("auto", "quadrature", "qmc"):
-        raise ValueError(f"method must be 'auto', 'quadrature' or 'qmc', not {method!r}")
+        raise ArgumentError(f"method must be 'auto', 'quadrature' or 'qmc', not {method!r}")
     if mu.ndim != 1:
-        raise ValueError(f"means must have one axis, the options, not shape {mu.shape}")
+        raise ArgumentError(f"means must have one axis, the options, not shape {mu.shape}")
     if not (np.all(np.isfinite(mu)) and np.all(np.isfinite(v)) and np.all(v >= 0)):
-        raise ValueError("means and variances must be finite, and variances not negative")
+        raise ArgumentError("means and variances must be finite, and variances not negative")
     kappa, errors = as_kernel(kernel), np.sqrt(v)
     accuracy = 1e-9 * float(errors.max())
     if method == "auto" and mu.size == 2:
@@ -76,7 +77,7 @@ def kernel_expectation(
     if method == "auto" and errors.max() == 0:
         return Expectation(float(kernel_estimate(mu, v, kappa)), 0.0, exact=True)
     if method == "quadrature" and errors.min() == 0:
-        raise ValueError("quadrature needs positive variances: use method='qmc'")
+        raise ArgumentError("quadrature needs positive variances: use method='qmc'")
     # Nodes in x grow with M, pairs with M², and nodes in T with the ratio of the errors.
     affordable = errors.min() > 0 and mu.size**3 * errors.max() / errors.min() <= _MOST_WORK
     if method == "quadrature" or (method == "auto" and affordable):
@@ -138,9 +139,9 @@ def _simulated_expectation(
     from scipy.stats import qmc
 
     if points < 1 or points & (points - 1):
-        raise ValueError(f"points must be a power of 2, not {points}")
+        raise ArgumentError(f"points must be a power of 2, not {points}")
     if scramblings < 2:
-        raise ValueError(f"scramblings must be at least 2 for a standard error, not {scramblings}")
+        raise ArgumentError(f"scramblings must be at least 2 for a standard error, not {scramblings}")
     values = []
     for rng in np.random.default_rng(seed).spawn(scramblings):
         uniforms = qmc.Sobol(means.size, rng=rng).random(points)

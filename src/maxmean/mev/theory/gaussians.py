@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
-from ..data import part_sizes
+from ..data.parts import part_sizes
+from ..errors import ArgumentError
 from .quadrature import density
 
 
@@ -29,15 +30,15 @@ class Pair:
         sigmas = tuple(float(s) for s in np.broadcast_to(sigma, 2))
         sizes = tuple(int(size) for size in np.broadcast_to(n, 2))
         if not (np.all(np.isfinite(first)) and np.all(np.isfinite(second))):
-            raise ValueError("mu must be finite")
+            raise ArgumentError("mu must be finite")
         if not all(0 <= s < math.inf for s in sigmas):
-            raise ValueError(f"sigma must be finite and not negative, not {sigma}")
+            raise ArgumentError(f"sigma must be finite and not negative, not {sigma}")
         if not np.array_equal(np.broadcast_to(n, 2), sizes) or min(sizes) < 1:
-            raise ValueError(f"n must be a whole number of at least 1, not {n}")
+            raise ArgumentError(f"n must be a whole number of at least 1, not {n}")
         if not -1 <= correlation <= 1:
-            raise ValueError(f"correlation must lie in [-1, 1], not {correlation}")
+            raise ArgumentError(f"correlation must lie in [-1, 1], not {correlation}")
         if correlation and sizes[0] != sizes[1]:
-            raise ValueError(f"correlated samples are paired and so of equal size, not {sizes[0]} and {sizes[1]}")
+            raise ArgumentError(f"correlated samples are paired and so of equal size, not {sizes[0]} and {sizes[1]}")
         return Pair((first, second), (sigmas[0], sigmas[1]), (sizes[0], sizes[1]), float(correlation))
 
     @property
@@ -49,7 +50,7 @@ class Pair:
 
     def halves(self) -> tuple[Spread, Spread]:
         if min(self.n) < 2:
-            raise ValueError(f"two halves need n of at least 2, not {min(self.n)}")
+            raise ArgumentError(f"two halves need n of at least 2, not {min(self.n)}")
         sizes = [part_sizes(size, 2) for size in self.n]
         first, second = zip(*sizes, strict=True)
         return Spread.make(self.sigma, first, self.correlation), Spread.make(self.sigma, second, self.correlation)

@@ -21,7 +21,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy.special import ndtr
 
-from ..data import part_sizes
+from ..data.parts import part_sizes
+from ..errors import ArgumentError
 from ..kernels import Gaussian, Indicator, Kernel, as_kernel
 from ..methods import METHODS
 from .closed import CLOSED
@@ -94,7 +95,7 @@ def gaussian_pair(
     array([ 0.2482, -0.092 , -0.008 ])
     """
     if method not in METHODS:
-        raise ValueError(f"method must be one of {', '.join(METHODS)}, not {method!r}")
+        raise ArgumentError(f"method must be one of {', '.join(METHODS)}, not {method!r}")
     problem = Pair.make(mu, sigma, n, correlation)
     if method == "mme":
         bias, variance = _maxmin(problem, parts)
@@ -131,7 +132,7 @@ def _weight(method: str, pair: Pair, alpha: float, kernel: KernelLike) -> tuple[
 
 
 _SPAN = 8.0
-"""Gaps that lie within so many standard deviations share one set of nodes."""
+"""Gaps within this many standard deviations of each other share one set of nodes."""
 
 
 def _by_quadrature(pair: Pair, weight: Callable, kinks: tuple[float, ...]) -> tuple[np.ndarray, np.ndarray]:
@@ -171,9 +172,9 @@ def _from(origin: float, function: Callable, nodes: np.ndarray) -> np.ndarray:
 def _maxmin(pair: Pair, parts: int) -> tuple[np.ndarray, np.ndarray]:
     r"""Moments of the larger of two smallest part means, from its distribution function :math:`F = F_1 F_2`."""
     if pair.correlation:
-        raise ValueError("the exact moments of mme need independent options: correlation must be 0")
+        raise ArgumentError("the exact moments of mme need independent options: correlation must be 0")
     if not 1 <= parts <= min(pair.n):
-        raise ValueError(f"parts must lie between 1 and the sample size {min(pair.n)}, not {parts}")
+        raise ArgumentError(f"parts must lie between 1 and the sample size {min(pair.n)}, not {parts}")
     errors = [s / np.sqrt(part_sizes(size, parts)) for s, size in zip(pair.sigma, pair.n, strict=True)]
     gap = pair.gap.ravel()
     # Both means relative to the larger one, which is thereby 0: the point that the moments are taken about.

@@ -7,33 +7,20 @@ different ones; where several variants are averaged, which goes seed by seed, it
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...claims import Claim, Finding, Measured
+from ...claims import Finding, Measured
+from .ends import Ends, NotRunError, listed, mean_over_games
+from .study import MinAtar
+from .variants import ADAPTIVE, ALPHAS, MIDDLE_RATE, SLOWLY_ADAPTIVE, SMALLEST_RATE, VARIANTS, power
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ...experiment import Results
 
-MIDDLE_RATE = 10**-4.5
-"""The learning rate of the paper's curves."""
-SMALLEST_RATE = 1e-5
-"""The smallest of the paper's."""
-ALPHAS = (0.1, 0.2, 0.3, 0.4)
-ADAPTIVE = "ada-te-bdqn(0.0001)"
-VARIANTS = (
-    *("dqn", "ddqn", "scdqn(2)", "scdqn(3)", "scdqn(4)", "maxmin-dqn(2)", "maxmin-dqn(3)", "bdqn", "ke-bdqn"),
-    *(f"te-bdqn({alpha})" for alpha in ALPHAS),
-    *(ADAPTIVE, "ada-te-bdqn(1e-05)"),
-)
-"""The paper's."""
 UNBIASED = 0.1
 """A bias counts as near zero when it is below this share of the mean predicted value."""
 COMPARABLE = 0.15
@@ -42,100 +29,6 @@ ROBUST = 1 - 2 * COMPARABLE
 """An agent counts as robust when it keeps this share of the best return everywhere."""
 ROBUST_AGENTS = ("ke-bdqn", ADAPTIVE)
 """Those that the paper says are."""
-
-
-class NotRunError(Exception):
-    """A claim speaks of something that the study at hand does not have."""
-
-
-def middle_rate(rates: Iterable[float]) -> float:
-    """The one of several learning rates whose curves are shown and judged: that of the paper's, or the nearest."""
-    return min(rates, key=lambda rate: abs(math.log(rate / MIDDLE_RATE)))
-
-
-class Ends:
-    """One number a seed: what a column was in the last tenth of the training, for the paper's variants."""
-
-    def __init__(self, results: Results[Any]) -> None:
-        self.settings = results.settings
-        late = results.table[results.table["step"] > 0.9 * results.settings.steps]
-        self.means = (
-            late[late["variant"].isin(VARIANTS)]
-            .groupby(["game", "learning_rate", "variant", "seed"])[["test_return", "bias", "value", "alpha"]]
-            .mean()
-        )
-
-    @property
-    def games(self) -> Sequence[str]:
-        return [str(game) for game in self.settings.games]
-
-    def variants(self, game: str, rate: float | None = None) -> list[str]:
-        """The paper's variants that were run on this game, with the rate that is judged unless another is given."""
-        here = self.rate if rate is None else rate
-        return [name for name in VARIANTS if (game, here, name) in self._run]
-
-    def rates(self, game: str) -> list[float]:
-        """The learning rates that some variant was run with on this game, the smallest first."""
-        return sorted({rate for own, rate, _ in self._run if own == game})
-
-    @cached_property
-    def _run(self) -> set[tuple[str, float, str]]:
-        return {*self.means.index.droplevel("seed")}
-
-    @property
-    def rate(self) -> float:
-        return middle_rate(self.settings.learning_rates)
-
-    def __call__(self, column: str, game: str, variant: str, rate: float | None = None) -> np.ndarray:
-        found = self.means.loc[(game, self.rate if rate is None else rate, variant)]
-        return np.asarray(found[column], dtype=float)
-
-    def shares(self, column: str, *variants: str) -> list[np.ndarray]:
-        """For each game the mean over the variants, by seed, in units of the game's best variant."""
-        found = []
-        for game in self.games:
-            best = max(self(column, game, name).mean() for name in self.variants(game))
-            if not best > 0:
-                raise NotRunError(f"No variant has a return above zero on {game}.")
-            columns = [self.means.loc[(game, self.rate, name)][column] for name in variants]
-            if not (seeds := sorted(set.intersection(*({*each.index} for each in columns)))):
-                raise NotRunError(f"No seed was run with all of {_listed(variants)} on {game}.")
-            found.append(np.mean([each.loc[seeds] for each in columns], axis=0) / best)
-        return found
-
-    def seeds_note(self, names: Sequence[str], games: Sequence[str] = ()) -> str:
-        """Which of these variants have other numbers of seeds than the study, as a sentence; with the rate that is judged."""
-        rows = self.means.reset_index()
-        rows = rows[rows["variant"].isin(names) & rows["game"].isin(games or self.games)]
-        others = other_seeds(rows[rows["learning_rate"] == self.rate], self.settings.seeds)
-        return f" Over {self.settings.seeds} seeds; with {power(self.rate)}, {others}." if others else ""
-
-
-def mean_over_games(shares: Sequence[np.ndarray], minus: Sequence[np.ndarray] = ()) -> Measured:
-    """The mean over games of what was measured by seed in each, less another such mean, with Welch's interval.
-
-    Runs on two games are independent, and each game may have its own number of seeds.
-    """
-    parts = [(sign / len(each), values) for sign, each in ((1, shares), (-1, minus)) for values in each]
-    value = sum(weight * values.mean() for weight, values in parts)
-    if min(len(values) for _, values in parts) < 2:
-        return Measured(float(value), -math.inf, math.inf)
-    squares = [weight**2 * values.var(ddof=1) / len(values) for weight, values in parts]
-    if sum(squares) == 0:
-        return Measured.exact(value)
-    freedom = sum(squares) ** 2 / sum(s * s / (len(v) - 1) for s, (_, v) in zip(squares, parts, strict=True))
-    return Measured.around(value, math.sqrt(sum(squares)), freedom)
-
-
-def other_seeds(table: pd.DataFrame, usual: int) -> str:
-    """Which variants of a table have other numbers of seeds than the usual one, in words."""
-    found: dict[tuple[int, str], list[str]] = {}
-    for (game, _, name), runs in table.groupby(["game", "learning_rate", "variant"]):
-        if (count := runs["seed"].nunique()) != usual:
-            found.setdefault((count, game), []).append(name)
-    return "; ".join(
-        f"{count} of {_listed([*dict.fromkeys(names)])} on {game}" for (count, game), names in found.items()
-    )
 
 
 def near_zero(bias: np.ndarray, scale: float) -> Measured:
@@ -162,6 +55,7 @@ def _from_what_was_run(judge: Callable[[Ends], Finding]) -> Callable[[Results[An
     return judged
 
 
+@MinAtar.claim("D1", "DQN overestimates massively, DDQN less but still positively", "7.4")
 @_from_what_was_run
 def _d1(ends: Ends) -> Finding:
     margins, numbers = {}, {}
@@ -176,6 +70,7 @@ def _d1(ends: Ends) -> Finding:
     return Finding(margins, numbers, ends.seeds_note(("dqn", "ddqn")).strip())
 
 
+@MinAtar.claim("D2", "TE-BDQN: larger alpha, larger bias", "7.4")
 @_from_what_was_run
 def _d2(ends: Ends) -> Finding:
     margins, numbers = {}, {}
@@ -188,6 +83,11 @@ def _d2(ends: Ends) -> Finding:
     return Finding(margins, numbers, ends.seeds_note([f"te-bdqn({alpha})" for alpha in ALPHAS]).strip())
 
 
+@MinAtar.claim(
+    "D3",
+    "Ada-TE-BDQN with step size 1e-4 is approximately unbiased; its alpha mostly rises and stays within [0.2, 0.4]",
+    "7.4",
+)
 @_from_what_was_run
 def _d3(ends: Ends) -> Finding:
     margins, numbers = {}, {}
@@ -198,11 +98,12 @@ def _d3(ends: Ends) -> Finding:
         margins[f"{game}: alpha ends above 0.2"] = Measured.mean(alpha - 0.2)
         margins[f"{game}: alpha ends below 0.4"] = Measured.mean(0.4 - alpha)
         numbers[f"{game}: bias"] = Measured.mean(bias)
-        numbers[f"{game}: bias with step size 1e-5"] = Measured.mean(ends("bias", game, "ada-te-bdqn(1e-05)"))
+        numbers[f"{game}: bias with step size 1e-5"] = Measured.mean(ends("bias", game, SLOWLY_ADAPTIVE))
         numbers[f"{game}: final alpha"] = Measured.mean(alpha)
     return Finding(margins, numbers)
 
 
+@MinAtar.claim("D4", "no algorithm without adaptation converges reliably to zero bias", "7.4")
 @_from_what_was_run
 def _d4(ends: Ends) -> Finding:
     margins, numbers = {}, {}
@@ -218,10 +119,15 @@ def _d4(ends: Ends) -> Finding:
         possible = {game: found.high for game, found in outside.items()}
         worst = max(clear or possible, key=lambda game: (clear or possible)[game])
         margins[f"{name} is outside {UNBIASED:.0%} of its mean Q in some game ({worst})"] = outside[worst]
-    note = f"Measured on {_listed(ends.games)}: with fewer games, an algorithm has fewer chances to be far from zero."
+    note = f"Measured on {listed(ends.games)}: with fewer games, an algorithm has fewer chances to be far from zero."
     return Finding(margins, numbers, note + ends.seeds_note(fixed))
 
 
+@MinAtar.claim(
+    "D5",
+    "agents with heads are comparable to MaxMin DQN and above DQN, DDQN and SCDQN; KE-BDQN and Ada-TE-BDQN are robust",
+    "7.4",
+)
 @_from_what_was_run
 def _d5(ends: Ends) -> Finding:
     names = ends.variants(ends.games[0])
@@ -241,9 +147,9 @@ def _d5(ends: Ends) -> Finding:
         margins |= {name: margin for each in found for name, margin in each.items()}
         if sum(len(each) == len(ROBUST_AGENTS) for each in found) < 3:
             few.append(game)
-    note = f"Measured on {_listed(ends.games)}."
+    note = f"Measured on {listed(ends.games)}."
     if few:
-        note += f" Fewer than three learning rates on {_listed(few)}: robustness across them is not measured there."
+        note += f" Fewer than three learning rates on {listed(few)}: robustness across them is not measured there."
     for game in ends.games:
         note += _fewer(ends, game, ends.rates(game))
     return Finding(margins, numbers, note + ends.seeds_note(names))
@@ -265,6 +171,9 @@ def _robust(ends: Ends, game: str, rate: float) -> dict[str, Measured]:
     }
 
 
+@MinAtar.claim(
+    "D6", "Space Invaders: KE-BDQN has the best return with negative bias; TE-BDQN(0.1) is lower in both", "7.4"
+)
 @_from_what_was_run
 def _d6(ends: Ends) -> Finding:
     game = "space_invaders"
@@ -283,6 +192,7 @@ def _d6(ends: Ends) -> Finding:
     return Finding(margins, numbers | {f"bias of {name}": Measured.mean(values) for name, values in biases.items()})
 
 
+@MinAtar.claim("D7", "Breakout: the smallest learning rate learns impractically slowly", "8")
 @_from_what_was_run
 def _d7(ends: Ends) -> Finding:
     game = "breakout"
@@ -310,44 +220,5 @@ def _fewer(ends: Ends, game: str, rates: Iterable[float]) -> str:
     )
 
 
-def power(rate: float) -> str:
-    """A learning rate as a power of ten, with three digits: rates that read alike are taken for the same.
-
-    >>> power(1e-5), power(MIDDLE_RATE), power(3.16e-5), power(3e-5)
-    ('10^-5', '10^-4.5', '10^-4.5', '10^-4.52')
-    """
-    return f"10^{math.log10(rate):.3g}"
-
-
 def _moved(number: Measured, by: float) -> Measured:
     return Measured(number.value + by, number.low + by, number.high + by)
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names)
-
-
-CLAIMS = (
-    Claim("D1", "DQN overestimates massively, DDQN less but still positively", "7.4", _d1),
-    Claim("D2", "TE-BDQN: larger alpha, larger bias", "7.4", _d2),
-    Claim(
-        "D3",
-        "Ada-TE-BDQN with step size 1e-4 is approximately unbiased; its alpha mostly rises and stays within [0.2, 0.4]",
-        "7.4",
-        _d3,
-    ),
-    Claim("D4", "no algorithm without adaptation converges reliably to zero bias", "7.4", _d4),
-    Claim(
-        "D5",
-        "agents with heads are comparable to MaxMin DQN and above DQN, DDQN and SCDQN; KE-BDQN and Ada-TE-BDQN are robust",
-        "7.4",
-        _d5,
-    ),
-    Claim(
-        "D6",
-        "Space Invaders: KE-BDQN has the best return with negative bias; TE-BDQN(0.1) is lower in both",
-        "7.4",
-        _d6,
-    ),
-    Claim("D7", "Breakout: the smallest learning rate learns impractically slowly", "8", _d7),
-)

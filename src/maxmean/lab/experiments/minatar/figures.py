@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...aggregate import band
-from ...figures import canvas, caption, colour_of, line, logarithmic
-from .claims import middle_rate, other_seeds
+from ...figures import GREY, canvas, caption, colour_of, line, logarithmic
+from .ends import at_the_end, other_seeds
+from .variants import COLUMNS, middle_rate
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,12 +20,6 @@ if TYPE_CHECKING:
     from ...experiment import Results
     from .study import Settings
 
-COLUMNS = (
-    ("dqn", "ddqn", "scdqn"),
-    ("maxmin-dqn", "bdqn", "te-bdqn(0.1", "te-bdqn(0.2"),
-    ("te-bdqn(0.3", "te-bdqn(0.4", "ke", "ada"),
-)
-"""The paper's columns of figures, by how the labels begin."""
 APART = 1.04
 """So far apart are the marks of two variants at one learning rate, as a factor."""
 
@@ -63,7 +58,7 @@ def fifths_figure(results: Results[Settings]) -> Figure:
     """Where the bias sits: its mean at the end of training, by fifths of the predicted value."""
     games = results.settings.games
     figure, axes = canvas(len(games), 3, width=11, height=3.0, sharey="row")
-    last = results.table[results.table["step"] > 0.9 * results.settings.steps]
+    last = at_the_end(results)
     for row, game in enumerate(games):
         own = last[last["game"] == game]
         own = own[own["learning_rate"] == middle_rate(results.settings.learning_rates)]
@@ -74,7 +69,7 @@ def fifths_figure(results: Results[Settings]) -> Figure:
             means = own.groupby("variant")[[f"bias_fifth_{i}" for i in range(5)]].mean()
             for k, label in enumerate(labels):
                 line(ax, range(1, 6), means.loc[label], label, k)
-            ax.axhline(0, color="#8a8f98", lw=0.8)
+            ax.axhline(0, color=GREY, lw=0.8)
             ax.set_xticks(range(1, 6))
             caption(ax, f"{game}: bias", "fifth of the pairs, by predicted value")
             if row == len(games) - 1:  # below, where no line is
@@ -82,10 +77,36 @@ def fifths_figure(results: Results[Settings]) -> Figure:
     return figure
 
 
+def long_figure(results: Results[Settings], game: str) -> Figure:
+    """Return and bias over the runs of a game that have another number of steps, beside those of the same agents that do not."""
+    rate = middle_rate(results.settings.learning_rates)
+    usual = results.table[(results.table["game"] == game) & (results.table["learning_rate"] == rate)]
+    figure, axes = canvas(1, 2, width=11, height=3.2)
+    rng = np.random.default_rng(0)
+    for ax, (column, title) in zip(axes[0], (("test_return", "test return"), ("bias", "bias of Q")), strict=True):
+        for settings, table in results.apart.items():
+            own = table[table["game"] == game]
+            for k, ((other, label), runs) in enumerate(own.groupby(["learning_rate", "variant"])):
+                beside = usual[usual["variant"] == label] if other == rate else usual[:0]
+                for steps, shown, colour in ((settings.steps, runs, ""), (results.settings.steps, beside, GREY)):
+                    if len(shown):
+                        x, values = _curves(shown, column)
+                        value, low, high = band([values], rng)
+                        name = f"{label}: {len(values)} seeds, {steps / 1e6:g} million"
+                        line(ax, x, value, name, k, low=low, high=high, colour=colour)
+        if column == "bias":
+            ax.axhline(0, color=GREY, lw=0.8)
+        caption(ax, f"{game}: {title}", "step")
+    axes[0, 0].legend(frameon=False, fontsize=7)
+    judged = f"claims are judged by the runs of {results.settings.steps:,} steps"
+    figure.suptitle(f"{game}: IQM, 95% bootstrap bands; {judged}", fontsize=10)
+    return figure
+
+
 def _columns(table: pd.DataFrame) -> list[list[str]]:
     """The labels of each column."""
     known = sorted(table["variant"].unique())
-    columns = [[label for label in known if label.startswith(starts)] for starts in COLUMNS]
+    columns = [[label for label in known if label in own] for own in COLUMNS]
     columns[-1] += [label for label in known if not any(label in column for column in columns)]  # not the paper's
     return columns
 
@@ -148,7 +169,7 @@ def _over_time(
         if column == "test_return":
             ax.legend(frameon=False, fontsize=7)
         elif column == "bias":
-            ax.axhline(0, color="#8a8f98", lw=0.8)
+            ax.axhline(0, color=GREY, lw=0.8)
         else:
             ax.tick_params(labelleft=True)  # no panel to the left has them
 

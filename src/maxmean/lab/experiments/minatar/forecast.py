@@ -6,7 +6,7 @@ import heapq
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -16,8 +16,8 @@ TIMED = 200
 """Steps that a calibration times."""
 
 
-Kind = tuple[tuple[str, ...], int]
-"""Agents, and a number of seeds: what decides how long a shard takes."""
+Kind = tuple[tuple[str, ...], int, int]
+"""Agents, a number of seeds and one of steps: what decides how long a shard takes."""
 
 
 @dataclass(frozen=True)
@@ -32,38 +32,44 @@ class Cost:
     seconds: float
 
 
-def forecast(parts: Sequence[Mapping[str, Any]], settings: Settings, say: Callable[[str], None]) -> str:
+def forecast(settings: Settings, say: Callable[[str], None]) -> str:
     """The plan in words. One shard of each group is tried for some hundred steps, on the first game."""
     import jax
 
     from ...engines import cores
 
-    kinds = Counter(map(_kind, parts))
+    parts = settings.parts
+    kinds = Counter(_kind(*part) for part in parts)
     batched = jax.default_backend() != "cpu"
     costs: dict[Kind, Cost] = {}
-    for agents, seeds in kinds:
+    runs: Counter[int] = Counter()
+    for (agents, seeds, steps), count in kinds.items():
         say(f"trying {', '.join(agents)} with {seeds} seed{'s' * (seeds > 1)} for {TIMED} steps ...")
-        costs[agents, seeds] = calibrate(agents, seeds, settings, batched=batched)
-    runs = sum(len(part["agents"]) * len(part["seeds"]) for part in parts)
+        costs[agents, seeds, steps] = calibrate(agents, seeds, replace(settings, steps=steps), batched=batched)
+        runs[steps] += count * len(agents) * seeds
+    several = " and ".join(f"{count:,} runs of {steps:,} steps" for steps, count in runs.items())
     lines = [
-        f"minatar: {len(parts)} shards, {runs:,} runs of {settings.steps:,} steps, {runs * settings.steps:,} run-steps "
+        f"minatar: {len(parts)} shards, {several}, {sum(steps * count for steps, count in runs.items()):,} run-steps "
         f"on {jax.devices()[0].device_kind}",
         "",
         f"{'shards':>6} {'runs each':>9} {'run-steps each':>14} {'run-steps/s':>11} {'hours each':>10}  memory each, agents",
     ]
     for kind, count in kinds.items():
-        cost = costs[kind]
+        cost, (_, _, steps) = costs[kind], kind
         lines.append(
-            f"{count:>6} {cost.runs:>9} {cost.runs * settings.steps:>14,} {cost.rate:>11,.0f} {cost.seconds / 3600:>10.2f}  "
+            f"{count:>6} {cost.runs:>9} {cost.runs * steps:>14,} {cost.rate:>11,.0f} {cost.seconds / 3600:>10.2f}  "
             f"{cost.memory}, {' '.join(cost.agents)}"
         )
-    hours = [costs[_kind(part)].seconds / 3600 for part in parts]
+    hours = [costs[_kind(*part)].seconds / 3600 for part in parts]
     device = "GPU" if batched else "machine"
     side_by_side = 1 if batched or settings.together else cores()
     if settings.added:
         lines += ["", "Of that, the groups besides every agent on every game:"]
     for group in settings.added:
-        own = [costs[_kind(part)].seconds / 3600 for part in group.parts(settings.seeds, together=settings.together)]
+        steps = group.steps_among(settings.steps)
+        own = [
+            costs[_kind(part, steps)].seconds / 3600 for part in group.parts(settings.seeds, together=settings.together)
+        ]
         lines.append(f"  {_time(makespan(own, side_by_side))} for {group}")
     lines += [
         "",
@@ -81,18 +87,17 @@ def forecast(parts: Sequence[Mapping[str, Any]], settings: Settings, say: Callab
 
 def calibrate(agents: Sequence[str], seeds: int, settings: Settings, *, batched: bool) -> Cost:
     """Train one shard of these agents a little, and measure it once; on a CPU a single run of it, since each has its own core."""
-    from dataclasses import replace
-
     from .... import envs
-    from ....deep.block import make_blocks
-    from ....deep.memory import need, size
-    from ....deep.plan import Plan
+    from ....deep.core.memory import size
+    from ....deep.device.block import make_blocks
+    from ....deep.device.memory import need
+    from ....deep.device.plan import TrainingPlan
     from ...engines import cores
     from .study import make_agent, training_settings
 
     trying = replace(training_settings(settings), warmup=200)
     world = envs.make(f"minatar/{settings.games[0]}")
-    plan = Plan.of(world, [make_agent(name) for name in agents], seeds, settings.learning_rates[0], trying)
+    plan = TrainingPlan.of(world, [make_agent(name) for name in agents], seeds, settings.learning_rates[0], trying)
     blocks = make_blocks(plan, batched=batched)
     runs = sum(len(block.runs) for block in blocks)
     seconds = measuring = 0.0
@@ -113,8 +118,8 @@ def calibrate(agents: Sequence[str], seeds: int, settings: Settings, *, batched:
     return Cost(tuple(agents), runs, size(need(blocks).total), runs / step, step * settings.steps)
 
 
-def _kind(part: Mapping[str, Any]) -> Kind:
-    return tuple(part["agents"]), len(part["seeds"])
+def _kind(part: Mapping[str, Any], steps: int) -> Kind:
+    return tuple(part["agents"]), len(part["seeds"]), steps
 
 
 def _time(hours: float) -> str:

@@ -7,12 +7,15 @@ from typing import Any
 
 from ....mev.data import DataError
 from ...change import number
-from .claims import power
+from .variants import power
 
 SEEDS_APART = 1000
 """So far apart are the runs' seeds of two seeds of the study."""
-SEEDS = "seeds="
-"""How the word begins that gives a group seeds of its own."""
+SEEDS, STEPS = "seeds=", "steps="
+"""How the words begin that give a group seeds, or a number of steps, of its own."""
+FORM = f"GAME@LEARNING_RATE AGENT AGENT ... [{SEEDS}FIRST-LAST] [{STEPS}NUMBER]"
+LARGEST = 10**9
+"""The most steps that a run may have."""
 
 
 @dataclass(frozen=True)
@@ -24,33 +27,40 @@ class Group:
     agents: tuple[str, ...]
     seeds: range | None = None
     """Its own; without them it has the study's, which are 0, 1, ..."""
+    steps: int | None = None
+    """Its own number of steps; without one it has the study's."""
 
     @classmethod
     def parse(cls, text: str) -> Group:
         """A group from its text; the learning rate may be written as a power of ten.
 
         >>> Group.parse("breakout@10^-5 dqn bdqn seeds=5-19")
-        Group(game='breakout', learning_rate=1e-05, agents=('dqn', 'bdqn'), seeds=range(5, 20))
+        Group(game='breakout', learning_rate=1e-05, agents=('dqn', 'bdqn'), seeds=range(5, 20), steps=None)
+        >>> Group.parse("freeway@1e-4 ke-bdqn steps=5000000").steps
+        5000000
         """
         where, *words = text.split() or [""]
         game, _, rate = where.partition("@")
-        agents = tuple(word for word in words if not word.startswith(SEEDS))
-        own = [_seeds(word) for word in words if word.startswith(SEEDS)]
-        if len(own) > 1:
-            raise DataError(f"a group has its seeds once, as {SEEDS}FIRST-LAST, not as in {text!r}")
+        agents = tuple(word for word in words if not word.startswith((SEEDS, STEPS)))
+        own = {mark: [word for word in words if word.startswith(mark)] for mark in (SEEDS, STEPS)}
+        for mark, given in own.items():
+            if len(given) > 1:
+                raise DataError(f"a group has its {mark.removesuffix('=')} once, as in {FORM}, not as in {text!r}")
+        seeds, steps = next(map(_seeds, own[SEEDS]), None), next(map(_steps, own[STEPS]), None)
         try:
             if not agents:
                 raise ValueError
-            return cls(game, number(rate), agents, *own)
+            return cls(game, number(rate), agents, seeds, steps)
         except ValueError:
-            raise DataError(
-                f"a group is written as GAME@LEARNING_RATE AGENT AGENT ..., and {SEEDS}FIRST-LAST if it has seeds of its own, "
-                f"not {text!r}"
-            ) from None
+            raise DataError(f"a group is written as {FORM}, not {text!r}") from None
 
     def seeds_among(self, usual: int) -> range:
         """The seeds that it is run with in a study of so many."""
         return range(usual) if self.seeds is None else self.seeds
+
+    def steps_among(self, usual: int) -> int:
+        """The number of steps that it is run for in a study of so many."""
+        return usual if self.steps is None else self.steps
 
     def parts(self, usual: int, *, together: bool) -> list[dict[str, Any]]:
         """What it splits into in a study of so many seeds: all of it together, or each run."""
@@ -61,8 +71,9 @@ class Group:
         return [{**about, "agents": [name], "seeds": [seed]} for name in self.agents for seed in seeds]
 
     def __str__(self) -> str:
-        own = "" if self.seeds is None else f" {SEEDS}{self.seeds[0]}-{self.seeds[-1]}"
-        return f"{self.game}@{power(self.learning_rate)} {' '.join(self.agents)}{own}"
+        seeds = "" if self.seeds is None else f" {SEEDS}{self.seeds[0]}-{self.seeds[-1]}"
+        steps = "" if self.steps is None else f" {STEPS}{self.steps}"
+        return f"{self.game}@{power(self.learning_rate)} {' '.join(self.agents)}{seeds}{steps}"
 
 
 def _seeds(word: str) -> range:
@@ -76,3 +87,13 @@ def _seeds(word: str) -> range:
             f"a group's own seeds go from a smaller to a larger number below {SEEDS_APART}, such as {SEEDS}5-19, not {word!r}"
         )
     return range(int(first), int(last) + 1)
+
+
+def _steps(word: str) -> int:
+    """A number of steps, written in digits."""
+    digits = word.removeprefix(STEPS)
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= 10 and 0 < int(digits) <= LARGEST):
+        raise DataError(
+            f"a group's own steps are a whole number from 1 to {LARGEST:,}, such as {STEPS}5000000, not {word!r}"
+        )
+    return int(digits)

@@ -14,9 +14,10 @@ from ....errors import unknown
 from ....mev.data import DataError
 from ...experiment import Experiment, Results, Shard
 from ...settings import limited
-from .claims import CLAIMS, MIDDLE_RATE, power
-from .figures import fifths_figure, game_figure, rates_figure
-from .groups import SEEDS_APART, Group
+from ...tables import Layout
+from .figures import fifths_figure, game_figure, long_figure, rates_figure
+from .groups import LARGEST, SEEDS_APART, Group
+from .variants import HEADS, LABELS, MAXMIN, MIDDLE_RATE, SINGLE, power
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,18 +28,6 @@ if TYPE_CHECKING:
     from ....deep import Settings as TrainingSettings
 
 GAMES = ("asterix", "breakout", "freeway", "seaquest", "space_invaders")
-SINGLE = ("dqn", "ddqn", "scdqn:2", "scdqn:3", "scdqn:4")
-MAXMIN = ("maxmin-dqn:2", "maxmin-dqn:3")
-HEADS = (
-    "bdqn",
-    "te-bdqn:0.1",
-    "te-bdqn:0.2",
-    "te-bdqn:0.3",
-    "te-bdqn:0.4",
-    "ke-bdqn",
-    "ada-te-bdqn:1e-4",
-    "ada-te-bdqn:1e-5",
-)
 OTHER_RATES = (
     f"breakout@1e-5 {' '.join(SINGLE)}",
     "breakout@1e-5 bdqn ke-bdqn ada-te-bdqn:1e-4",
@@ -53,7 +42,17 @@ MORE_SEEDS = (
     "seaquest@10^-4.5 dqn ddqn seeds=5-19",
 )
 """Twenty seeds in all where five left D1 and D2 undecided; how many was fixed before any of them was run."""
-_OTHERS = "a group's own seeds must be others than those it has already (--set besides= leaves all further groups out)"
+LONGER = ("space_invaders@10^-4.5 ke-bdqn steps=5000000",)
+"""What the study has of the paper's five million steps. It is shown beside the others, and no claim is judged by it: D6, which
+speaks of this game, compares the agent with all others."""
+FIFTHS = tuple(f"{name}_fifth_{fifth}" for name in ("value", "bias") for fifth in range(5))
+COUNTED = ("epsilon", "episodes", "bias_pairs", "diverged")
+MEASURED = ("test_return", "bias", "bias_error", "alpha", "scale", "loss", "value", "train_return", *FIFTHS)
+"""Columns that may have gaps: not every agent has an alpha, and before the first update there is no loss."""
+TEXTS = ("agent", "variant", "game")
+_OTHERS = (
+    "what a further group has must be other runs than those there are (--set besides= leaves all further groups out)"
+)
 
 
 @dataclass(frozen=True)
@@ -66,8 +65,8 @@ class Settings:
     heads: tuple[str, ...] = HEADS
     """The agents, in three groups: each group trains in one program on a GPU."""
     besides: tuple[str, ...] = ()
-    """Further groups, each as ``GAME@LEARNING_RATE AGENT AGENT ... [seeds=FIRST-LAST]``; those on games that are not run are
-    left out."""
+    """Further groups, each as ``GAME@LEARNING_RATE AGENT AGENT ... [seeds=FIRST-LAST] [steps=NUMBER]``; those on games that are
+    not run are left out."""
     steps: int = 5_000_000
     seeds: int = 10
     learning_rates: tuple[float, ...] = (1e-5, MIDDLE_RATE, 1e-4)
@@ -94,7 +93,9 @@ class Settings:
         for name in ("steps", "seeds", "warmup", "test_interval", "checkpoint_interval"):
             if vars(self)[name] < 1:
                 raise DataError(f"{name} must be at least 1, not {vars(self)[name]}")
-            limited(name, vars(self)[name], 10**9)
+            limited(name, vars(self)[name], LARGEST)
+        longest = max(group.steps_among(self.steps) for group in self.groups)
+        limited("steps over test_interval", longest // self.test_interval, 10**5)
 
     @property
     def groups(self) -> list[Group]:
@@ -107,6 +108,15 @@ class Settings:
             if agents
         ]
         return grid + self.added
+
+    @property
+    def parts(self) -> list[tuple[dict[str, Any], int]]:
+        """What the groups split into, and how many steps each part is run for."""
+        return [
+            (part, group.steps_among(self.steps))
+            for group in self.groups
+            for part in group.parts(self.seeds, together=self.together)
+        ]
 
     @property
     def added(self) -> list[Group]:
@@ -132,8 +142,9 @@ class MinAtar(Experiment[Settings]):
     section = "7.4"
     needs = ("optax", "deep")
     packages = ("jax", "jaxlib", "optax")
-    claims = CLAIMS
     scales = ("quick", "study", "paper")
+    judged_from = "study"
+    size = ("steps", "seeds")
     selectors = ("games", "single", "maxmin", "heads", "besides", "seeds", "learning_rates")
     only_by_name = True
 
@@ -141,7 +152,9 @@ class MinAtar(Experiment[Settings]):
         if scale == "paper":
             return Settings()
         if scale == "study":
-            return Settings(steps=1_000_000, seeds=5, learning_rates=(MIDDLE_RATE,), besides=OTHER_RATES + MORE_SEEDS)
+            return Settings(
+                steps=1_000_000, seeds=5, learning_rates=(MIDDLE_RATE,), besides=OTHER_RATES + MORE_SEEDS + LONGER
+            )
         # Far too short to learn anything: it shows that everything runs, not what it leads to.
         return Settings(
             games=("breakout",),
@@ -157,20 +170,34 @@ class MinAtar(Experiment[Settings]):
         )
 
     def parts(self, settings: Settings) -> Sequence[Mapping[str, Any]]:
-        return [part for group in settings.groups for part in group.parts(settings.seeds, together=settings.together)]
+        return [part for part, _ in settings.parts]
+
+    def layout(self, settings: Settings, part: Mapping[str, Any]) -> Layout:
+        tests = sorted({*range(settings.test_interval, settings.steps, settings.test_interval), settings.steps})
+        known = all(name in LABELS for name in part["agents"])  # what others are called takes JAX to know
+        keys = {
+            "step": tests,
+            "variant": [LABELS[name] for name in part["agents"]] if known else None,
+            "learning_rate": [part["learning_rate"]],
+            "seed": part["seeds"],
+        }
+        rows = len(tests) * len(part["agents"]) * len(part["seeds"])
+        return Layout(rows, ("step", "learning_rate", "seed", *COUNTED), TEXTS, MEASURED, keys)
 
     def check(self, settings: Settings) -> None:
-        known: dict[tuple[str, str, str], set[int]] = {}
+        known: dict[tuple[str, str, str, int], set[int]] = {}
         for group in (*settings.groups, *settings.left_out):
             for name in group.agents:
                 try:
-                    run = group.game, power(group.learning_rate), make_agent(name).label
+                    label = make_agent(name).label
                 except ValueError as error:
                     raise DataError(str(error)) from None
+                run = group.game, power(group.learning_rate), label, group.steps_among(settings.steps)
                 seeds, own = known.setdefault(run, set()), {*group.seeds_among(settings.seeds)}
                 if twice := seeds & own:
                     where = f"{group.game} with the learning rate {run[1]} has the agent {name} twice"
-                    raise DataError(where if group.seeds is None else f"{where} with the seed {min(twice)}; {_OTHERS}")
+                    added = group.seeds is not None or group.steps is not None
+                    raise DataError(f"{where} with the seed {min(twice)}; {_OTHERS}" if added else where)
                 seeds |= own
 
     def remarks(self, settings: Settings) -> Sequence[str]:
@@ -182,12 +209,15 @@ class MinAtar(Experiment[Settings]):
         return lines
 
     def shards(self, settings: Settings, seed: int) -> list[Shard]:
-        """From the seed 0 the runs' seeds are 0, 1, ...; from another one they are others."""
+        """From the seed 0 the runs' seeds are 0, 1, ...; from another one they are others. A group may have its own steps."""
 
         def moved(part: Mapping[str, Any]) -> dict[str, Any]:
             return {**part, "seeds": [SEEDS_APART * seed + own for own in part["seeds"]]}
 
-        return [replace(shard, part=moved(shard.part)) for shard in super().shards(settings, seed)]
+        return [
+            replace(shard, part=moved(shard.part), settings=shard.settings | {"steps": steps})
+            for shard, (_, steps) in zip(super().shards(settings, seed), settings.parts, strict=True)
+        ]
 
     def wants_gpu(self, settings: Settings) -> bool:
         return settings.together
@@ -195,7 +225,7 @@ class MinAtar(Experiment[Settings]):
     def forecast(self, settings: Settings, say: Callable[[str], None]) -> str:
         from .forecast import forecast
 
-        return forecast(self.parts(settings), settings, say)
+        return forecast(settings, say)
 
     def compute(self, settings: Settings, part: Mapping[str, Any], rng: np.random.Generator) -> pd.DataFrame:
         return self._train(settings, part, None, None)
@@ -245,6 +275,8 @@ class MinAtar(Experiment[Settings]):
             found[game] = game_figure(results, game)
             if results.table.loc[results.table["game"] == game, "learning_rate"].nunique() > 1:
                 found[f"{game}-rates"] = rates_figure(results, game)
+        for game in dict.fromkeys(game for table in results.apart.values() for game in table["game"]):
+            found[f"{game}-long"] = long_figure(results, game)
         return found | {"fifths": fifths_figure(results)}
 
 

@@ -1,0 +1,71 @@
+"""Acting: the values that an agent acts on, the action it explores with, and its best one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+
+from ..networks import Ensemble
+from .family import Family
+from .run import Run
+
+Array = jax.Array
+
+
+def vote(q: Array) -> Array:
+    """The heads' majority vote, from their values [..., heads, actions]; in a draw the lowest action wins.
+
+    >>> int(vote(jnp.array([[1.0, 0.0], [0.0, 2.0], [0.0, 1.0]])))
+    1
+    """
+    votes = jnp.argmax(q, axis=-1)[..., None] == jnp.arange(q.shape[-1])
+    return jnp.argmax(jnp.sum(votes, axis=-2), axis=-1)
+
+
+def greedy_action(q: Array, *, bootstrapped: bool) -> Array:
+    """The action of an agent that no longer explores, from its members' values [..., members, actions].
+
+    Heads vote; others act on the smallest of their values.
+
+    >>> values = jnp.array([[3.0, 2.0], [0.0, 1.0], [5.0, 4.0]])
+    >>> int(greedy_action(values, bootstrapped=True)), int(greedy_action(values, bootstrapped=False))
+    (0, 1)
+    """
+    return vote(q) if bootstrapped else jnp.argmax(jnp.min(q, axis=-2), axis=-1)
+
+
+@dataclass(frozen=True)
+class Actor:
+    """How the agents of a family act on what they see."""
+
+    family: Family
+    network: Ensemble
+
+    def values(self, run: Run, seen: Array, member: Array | int = 0) -> Array:
+        """The values that it acts on, for observations [batch, ...]: [batch, actions].
+
+        They are those of the head ``member`` where heads act in turn, and the smallest that the members give each action else.
+        """
+        if self.family.bootstrapped:
+            return self.network.member_values(run.learner.weights, seen, jnp.asarray(member))
+        q = self.network.values(run.learner.weights, seen)
+        return jnp.min(self.family.in_use(q, run.traits.members), axis=1)
+
+    def own_values(self, run: Run, seen: Array) -> Array:
+        """As ``values``, for observations [lanes, ...] that belong to the heads in equal shares, by their own head."""
+        if not self.family.bootstrapped:
+            return self.values(run, seen)
+        heads, lanes = self.family.members, seen.shape[0]
+        shares = seen.reshape(heads, lanes // heads, *seen.shape[1:])
+        return self.network.own_values(run.learner.weights, shares).reshape(lanes, -1)
+
+    def explore(self, run: Run, seen: Array, member: Array, step: Array, words: Array) -> Array:
+        """The action of a learning agent on one observation; ``words`` are two random words."""
+        return self.family.exploration.act(self.values(run, seen[None], member)[0], step, words)
+
+    def greedy(self, run: Run, seen: Array) -> Array:
+        """The actions of the agent that no longer explores, for observations [batch, ...]: [batch]."""
+        q, heads = self.network.values(run.learner.weights, seen), self.family.bootstrapped
+        return greedy_action(q if heads else self.family.in_use(q, run.traits.members), bootstrapped=heads)

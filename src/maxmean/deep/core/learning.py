@@ -1,0 +1,104 @@
+"""Learning: from rows of the replay to the next weights. What a stored state looks like, only the driver knows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from ...envs.random import chance
+from ..networks import Weights
+from ..settings import LearningSettings
+from . import replay
+from .family import Family
+from .replay import RowLayout, Transition
+from .run import Run, Tally, first_weights
+from .traits import Traits
+from .update import Batch, Update
+
+Array = jax.Array
+
+
+def as_it_is(state: Any) -> Any:
+    """Where what is stored is what was seen."""
+    return state
+
+
+@dataclass(frozen=True)
+class Learning:
+    """How the agents of a family learn from what is stored."""
+
+    update: Update
+    layout: RowLayout
+    """How a transition is stored."""
+    observe: Callable[[Any], Array] = as_it_is
+    """What is seen of a stored state."""
+
+    @property
+    def family(self) -> Family:
+        return self.update.family
+
+    @property
+    def settings(self) -> LearningSettings:
+        return self.update.settings
+
+    @cached_property
+    def _observe(self) -> Callable[[Any], Array]:
+        return jax.vmap(self.observe)
+
+    def create(self, key: Array, traits: Traits, episode: Any = (), weights: Weights | None = None) -> Run:
+        """A run at its beginning, with the first weights of its key unless they are given."""
+        return Run(
+            key=key,
+            traits=traits,
+            learner=self.update.begin(first_weights(self.update.network, key) if weights is None else weights),
+            replay=replay.empty(self.settings.replay_capacity, self.layout),
+            episode=episode,
+            tally=Tally.zero(),
+            diverged=jnp.int32(-1),
+        )
+
+    def improve(self, run: Run, step: Array, filled: Array, *, rows: Array, network: Array) -> Run:
+        """One update. The random words ``rows`` choose among the first ``filled`` transitions, one word for each of the batch;
+        the word ``network`` chooses the network that learns, where only one does.
+        """
+        batch = self.batch(self.stored(run, filled, rows))
+        learner, losses = self.update(run.learner, batch, run.traits, network)
+        lost, tally = (run.diverged < 0) & ~jnp.isfinite(losses.loss), run.tally
+        return run._replace(
+            learner=learner,
+            tally=tally._replace(
+                loss=tally.loss + losses.loss, value=tally.value + losses.value, updates=tally.updates + 1
+            ),
+            diverged=jnp.where(lost, step, run.diverged),
+        )
+
+    def stored(self, run: Run, filled: Array, words: Array) -> Transition:
+        """Transitions from the replay, one for each random word: copies, the replay stays as it is."""
+        rows = replay.read(run.replay, filled, words)
+        transitions: Transition = jax.vmap(self.layout.unpack)(rows)
+        return transitions
+
+    def batch(self, transitions: Transition) -> Batch:
+        """Stored transitions as the update wants them."""
+        discounts = jnp.where(transitions.terminated, 0.0, self.settings.discount).astype(jnp.float32)
+        bits = jnp.arange(self.family.members, dtype=jnp.uint32)
+        return Batch(
+            self._observe(transitions.state),
+            transitions.action.astype(jnp.int32),
+            transitions.reward,
+            discounts,
+            self._observe(transitions.next_state),
+            (transitions.mask[:, None] >> bits) & 1 != 0,
+        )
+
+    def draw_mask(self, words: Array) -> Array:
+        """Which members learn from a transition, as bits; there are ``family.mask_words`` random words."""
+        if not self.family.mask_words:
+            return jnp.uint32(0xFFFFFFFF)
+        learns = chance(words, self.family.mask)
+        return jnp.sum(learns.astype(jnp.uint32) << jnp.arange(self.family.members, dtype=jnp.uint32))

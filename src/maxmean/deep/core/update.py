@@ -1,0 +1,200 @@
+"""One update: from a batch of transitions to new weights. The same function serves every agent and every kind of training."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from ...envs.random import below
+from ..networks import Ensemble, Weights
+from ..settings import LearningSettings
+from ..targets import NextValues, value_of
+from . import fused
+from .family import Family
+from .fused import Matrix
+from .optimizers import Corrections, adam, rmsprop
+from .traits import Traits
+
+Array = jax.Array
+
+
+class Batch(NamedTuple):
+    """B transitions."""
+
+    observations: Array
+    """[B, ...]."""
+    actions: Array
+    """[B]."""
+    rewards: Array
+    """[B]."""
+    discounts: Array
+    """[B]: the discount factor, or zero where the episode has terminated."""
+    next_observations: Array
+    """[B, ...]."""
+    masks: Array
+    """bool [B, members]: which members learn from it."""
+
+
+class Learner(NamedTuple):
+    """What an update changes, and the target network that it only reads."""
+
+    weights: Weights
+    target: Weights
+    moments: Any
+    """The optimiser's state."""
+
+
+@jax.jit
+def _copied(weights: Weights) -> Weights:
+    return jax.tree.map(jnp.copy, weights)
+
+
+def copy_target(learner: Learner) -> Learner:
+    """The target network becomes a copy of the one that learns, in memory of its own: an update gives its weights' away."""
+    return learner._replace(target=_copied(learner.weights))
+
+
+class Losses(NamedTuple):
+    """What an update tells about itself."""
+
+    loss: Array
+    value: Array
+    """Mean of Q over the batch's pairs and the members."""
+
+
+@dataclass(frozen=True)
+class Update:
+    """The update of a family of agents."""
+
+    family: Family
+    network: Ensemble
+    settings: LearningSettings
+
+    @property
+    def optimizer(self) -> optax.GradientTransformation:
+        return adam() if self.settings.optimizer == "adam" else rmsprop()
+
+    def begin(self, weights: Weights) -> Learner:
+        """A learner with these weights; the target network starts as a copy."""
+        start = jax.vmap(self.optimizer.init) if self.family.whole_networks else self.optimizer.init
+        return Learner(weights, jax.tree.map(jnp.copy, weights), start(weights))
+
+    def __call__(
+        self,
+        learner: Learner,
+        batch: Batch,
+        traits: Traits,
+        word: Array,
+    ) -> tuple[Learner, Losses]:
+        """One step of the optimiser; ``word`` is a random word that chooses the network that learns, where only one does."""
+        targets, learning_rate = self.targets(learner, batch, traits), traits.learning_rate
+        if not self.family.whole_networks:
+            if self.one_kernel:
+                return self._descend_in_one_kernel(learner, batch, targets, learning_rate)
+            weights, moments, losses = self._descend(
+                self.network, learner.weights, learner.moments, batch, targets, batch.masks, learning_rate
+            )
+            return Learner(weights, learner.target, moments), losses
+        # One network learns, and only its weights and its moments move: a gradient of zero would still move Adam's.
+        chosen = below(word, traits.members)
+        own, masks = (jnp.take(array, chosen, axis=1)[:, None] for array in (targets, batch.masks))
+        weights, moments = (jax.tree.map(lambda leaf: leaf[chosen], t) for t in (learner.weights, learner.moments))
+        weights, moments, losses = self._descend(self.network.alone, weights, moments, batch, own, masks, learning_rate)
+
+        def put(whole: Array, part: Array) -> Array:
+            here = (jnp.arange(self.family.members) == chosen).reshape(-1, *(1,) * part.ndim)
+            return jnp.where(here, part, whole)
+
+        return (
+            Learner(
+                jax.tree.map(put, learner.weights, weights),
+                learner.target,
+                jax.tree.map(put, learner.moments, moments),
+            ),
+            losses,
+        )
+
+    def targets(self, learner: Learner, batch: Batch, traits: Traits) -> Array:
+        """Y = r + discount * (the rule's value of the next state): [B, members]."""
+        target = self.network.values(learner.target, batch.next_observations)
+        online = self.network.values(learner.weights, batch.next_observations) if self.family.online else target
+        target = self.family.in_use(target, traits.members)
+        next_value = jax.vmap(self.family.next_value, in_axes=(None, 0, None))
+        values = next_value(traits.rule, NextValues(target, online), traits.parameter)
+        return jax.lax.stop_gradient(batch.rewards[:, None] + batch.discounts[:, None] * values)
+
+    def loss(self, values: Array, batch: Batch, targets: Array, masks: Array) -> tuple[Array, Array]:
+        """The sum over the members of their mean losses over the transitions they learn from, and the mean of Q.
+
+        ``values`` are the members' for the batch's observations, [B, members, actions].
+        """
+        q = value_of(values, batch.actions[:, None])
+        error = q - targets
+        each = jnp.square(error) if self.settings.loss == "mse" else optax.losses.huber_loss(error)
+        count = jnp.maximum(jnp.sum(masks, axis=0), 1)
+        return jnp.sum(jnp.sum(jnp.where(masks, each, 0.0), axis=0) / count), jnp.mean(q)
+
+    def _descend(
+        self,
+        network: Ensemble,
+        weights: Weights,
+        moments: Any,
+        batch: Batch,
+        targets: Array,
+        masks: Array,
+        learning_rate: Array,
+    ) -> tuple[Weights, Any, Losses]:
+        def loss(weights: Weights) -> tuple[Array, Array]:
+            return self.loss(network.values(weights, batch.observations), batch, targets, masks)
+
+        (value, q), gradient = jax.value_and_grad(loss, has_aux=True)(weights)
+        direction, moments = self.optimizer.update(_mean_pull(network, gradient), moments)
+        weights = jax.tree.map(lambda w, d: w - learning_rate * d, weights, direction)
+        return weights, moments, Losses(value, q)
+
+    @property
+    def one_kernel(self) -> bool:
+        """Whether the hidden layer's gradient, its moments and its step are one kernel's work."""
+        if self.settings.optimizer != "adam" or self.family.whole_networks:
+            return False
+        network, batch = self.network, self.settings.batch_size
+        features = network.trunk.features(network.shape)
+        return fused.fits(network.members * network.hidden, features, batch) and fused.available(batch)
+
+    def _descend_in_one_kernel(
+        self, learner: Learner, batch: Batch, targets: Array, learning_rate: Array
+    ) -> tuple[Learner, Losses]:
+        """As ``_descend``, by the chain rule cut at the products of the hidden layer's matrix."""
+        network, trio = self.network, (learner.weights, learner.moments.mu, learner.moments.nu)
+        matrix = Matrix(*(each.hidden.weights for each in trio))
+        others, mean, square = (_with_matrix(each, None) for each in trio)
+        features, pull = jax.vjp(lambda trunk: network.trunk.apply(trunk, batch.observations), others.trunk)
+
+        def loss(others: Weights, products: Array) -> tuple[Array, Array]:
+            return self.loss(network.read(others, products), batch, targets, batch.masks)
+
+        both = jax.value_and_grad(loss, argnums=(0, 1), has_aux=True)
+        (value, q), (gradient, outer) = both(others, matrix.weights @ features.T)
+        corrections = Corrections.at(learner.moments.count + 1)
+        matrix, back = fused.adam_step(matrix, outer, features, learning_rate, corrections)
+        gradient = _mean_pull(network, gradient._replace(trunk=pull(back)[0]))
+        direction, moments = self.optimizer.update(gradient, learner.moments._replace(mu=mean, nu=square))
+        others = jax.tree.map(lambda w, d: w - learning_rate * d, others, direction)
+        weights, mean, square = map(_with_matrix, (others, moments.mu, moments.nu), matrix)
+        return Learner(weights, learner.target, moments._replace(mu=mean, nu=square)), Losses(value, q)
+
+
+def _mean_pull(network: Ensemble, gradient: Weights) -> Weights:
+    """Each head pulls at the trunk: their mean does, not their sum."""
+    if network.members == 1:
+        return gradient
+    return gradient._replace(trunk=jax.tree.map(lambda leaf: leaf / network.members, gradient.trunk))
+
+
+def _with_matrix(weights: Weights, matrix: Any) -> Weights:
+    """The same with another matrix in the hidden layer; with None, all but the matrix."""
+    return weights._replace(hidden=weights.hidden._replace(weights=matrix))

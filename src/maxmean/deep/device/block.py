@@ -1,0 +1,165 @@
+"""Blocks: runs that one compiled program advances together.
+
+On a GPU a block holds all runs of a family, because one run leaves the device idle. On a CPU a block holds one run, because a
+core is busy with it, and blocks run on threads beside each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..core.family import Family
+from ..core.measuring import QUANTILES, Measurement
+from ..core.run import Run
+from ..core.update import copy_target
+from ..runs import RunId
+from ..settings import Settings
+from . import rollouts
+from .plan import TrainingPlan
+from .program import Program
+
+RUNS = "runs"
+"""The axis of the runs that advance together."""
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """The program's functions, compiled: for one run, or for many at once."""
+
+    program: Program
+    batched: bool
+    limit: int
+
+    def _jit(self, function: Callable[..., Any], arguments: int, *, donate: bool = False) -> Callable[..., Any]:
+        if self.batched:
+            function = jax.vmap(function, in_axes=(0,) + (None,) * arguments, axis_name=RUNS)
+        return jax.jit(function, donate_argnums=0 if donate else ())
+
+    @cached_property
+    def create(self) -> Callable[..., Run]:
+        return jax.jit(jax.vmap(self.program.create) if self.batched else self.program.create)
+
+    @cached_property
+    def collect(self) -> Callable[..., Run]:
+        return self._jit(self.program.collect, 2, donate=True)
+
+    @cached_property
+    def learn(self) -> Callable[..., Run]:
+        return self._jit(self.program.learn, 2, donate=True)
+
+    @cached_property
+    def adapt(self) -> Callable[..., jax.Array]:
+        """The rule's parameter after an adaptation."""
+
+        def adapt(run: Run, step: jax.Array, filled: jax.Array) -> jax.Array:
+            return rollouts.adapt(self.program, run, step, filled).traits.parameter
+
+        return self._jit(adapt, 2)
+
+    @cached_property
+    def measure(self) -> Callable[..., Measurement]:
+        together = RUNS if self.batched else None
+
+        def measure(run: Run, step: jax.Array, filled: jax.Array) -> Measurement:
+            returned = rollouts.greedy_return(self.program, run, step, self.limit, together)
+            bias = rollouts.estimate_bias(self.program, run, step, filled, self.limit, together)
+            return Measurement(returned, bias, run.tally, run.traits.parameter, run.diverged)
+
+        return self._jit(measure, 2)
+
+
+class Block:
+    """Some runs on their way."""
+
+    def __init__(self, compiled: Compiled, runs: Sequence[RunId], settings: Settings) -> None:
+        self.compiled, self.runs, self.settings, self.step = compiled, list(runs), settings, 0
+        self.state: Run | None = None
+
+    def create(self) -> None:
+        """Put the runs at their beginning. Runs with the same seed start with the same weights and the same luck."""
+        family = self.compiled.program.family
+        own = [
+            (jnp.array([0, run.seed], jnp.uint32), family.traits(run.variant.agent, run.variant.learning_rate))
+            for run in self.runs
+        ]
+        arguments = jax.tree.map(lambda *leaves: jnp.stack(leaves), *own) if self.compiled.batched else own[0]
+        self.state = self.compiled.create(*arguments)
+
+    def advance(self, end: int, stopped: Callable[[], bool]) -> None:
+        """Train until step ``end``, or until ``stopped``, which is looked at after each piece."""
+        settings = self.settings
+        while self.step < end and not stopped():
+            if self.step < settings.warmup:
+                stop = min(end, settings.warmup)
+                self.state = self.compiled.collect(self.state, self.step, stop - self.step)
+            else:
+                updates = self.step - settings.warmup
+                stop = min(end, self.step + settings.target_period - updates % settings.target_period)
+                self.state = self.compiled.learn(self.state, self.step, stop - self.step)
+            self.step = stop
+            if stop > settings.warmup and (stop - settings.warmup) % settings.target_period == 0:
+                self._copy_target()
+            jax.tree.map(lambda leaf: leaf.block_until_ready(), self.state)
+
+    def _copy_target(self) -> None:
+        """The target network becomes a copy of the one that learns; then those that adapt do."""
+        assert self.state is not None
+        self.state = self.state._replace(learner=copy_target(self.state.learner))
+        if self.compiled.program.family.adaptation is not None:
+            parameter = self.compiled.adapt(self.state, self.step, self.filled)
+            self.state = self.state._replace(traits=self.state.traits._replace(parameter=parameter))
+
+    def measure(self) -> Measurement:
+        """Test returns, bias and tallies of all runs; the tallies start anew."""
+        assert self.state is not None
+        found = self.compiled.measure(self.state, self.step, self.filled)
+        found = jax.tree.map(
+            np.asarray, found if self.compiled.batched else jax.tree.map(lambda leaf: leaf[None], found)
+        )
+        self.state = self.state._replace(tally=jax.tree.map(jnp.zeros_like, self.state.tally))
+        return found
+
+    @property
+    def filled(self) -> jax.Array:
+        return jnp.int32(min(self.step, self.settings.replay_capacity))
+
+    def most_rows(self, step: int) -> int:
+        """Rows that a table of the records can have by then: a test every interval, and at the end of every time that the
+        training was gone on with.
+        """
+        rows = max(QUANTILES, self.compiled.program.family.members)
+        return rows * (step // self.settings.test_interval + 10_000) * len(self.runs)
+
+    def run_weights(self, index: int) -> Any:
+        """The weights of one of the runs, as NumPy arrays."""
+        assert self.state is not None
+        take = (lambda leaf: np.asarray(leaf[index])) if self.compiled.batched else np.asarray
+        return jax.tree.map(take, self.state.learner.weights)
+
+
+def make_blocks(plan: TrainingPlan, *, batched: bool | None = None, limit: int = 10_000) -> list[Block]:
+    """The plan's runs in blocks; by default as suits the device."""
+    if batched is None:
+        batched = jax.default_backend() != "cpu"
+    groups = plan.groups()
+    if not batched:  # then nothing is gained by computing the rules of others
+        groups = [[run] for group in groups for run in group]
+    blocks = []
+    for group in groups:
+        family = Family.of(list(dict.fromkeys(run.variant.agent for run in group)))
+        program = Program.of(plan.environment, family, plan.settings)
+        blocks.append(Block(_compiled(program, batched, limit), group, plan.settings))
+    return blocks
+
+
+@lru_cache(maxsize=32)
+def _compiled(program: Program, batched: bool, limit: int) -> Compiled:
+    """The same program is compiled once, however many trainings of a process use it."""
+    return Compiled(program, batched, limit)

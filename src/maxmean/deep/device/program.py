@@ -1,0 +1,151 @@
+"""The training of one run as pure functions: act, step, store, sample, update. Many runs at once are ``jax.vmap``'s business."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from ...envs import Environment
+from ...envs.random import below, word_array
+from ..core import replay
+from ..core.acting import Actor
+from ..core.family import Family
+from ..core.learning import Learning
+from ..core.replay import RowLayout, Transition
+from ..core.run import FirstWords, Run
+from ..core.traits import Traits
+from ..core.update import Update
+from ..networks import Ensemble, Trunk, fitting_trunk
+from ..settings import LearningSettings, MeasuringSettings, Settings
+
+Array = jax.Array
+
+
+class Episode(NamedTuple):
+    """The episode under way in a run's environment."""
+
+    state: Any
+    """The environment's."""
+    member: Array
+    """The head that acts in it."""
+    total: Array
+    """Its return so far."""
+
+
+class StepWords(NamedTuple):
+    """The random words of one step, by what they decide."""
+
+    step: Array
+    """Two: the key of the environment's step."""
+    reset: Array
+    """Two: the key of its reset, where the episode has ended."""
+    explore: Array
+    """Two: whether the agent explores, and its random action."""
+    head: Array
+    """The head that acts in the next episode."""
+    network: Array
+    """The network that learns, where only one does."""
+    mask: Array
+    """Which members learn from the transition, where that is left to chance: one for each."""
+    rows: Array
+    """The transitions of the batch: one for each."""
+
+    @classmethod
+    def of(cls, key: Array, step: Array, masks: int, rows: int) -> StepWords:
+        words = word_array(key, step, 8 + masks + rows)
+        return cls(words[0:2], words[2:4], words[4:6], words[6], words[7], words[8 : 8 + masks], words[8 + masks :])
+
+
+@dataclass(frozen=True)
+class Program:
+    """The training of a family of agents on an environment: all that is compiled, and nothing else."""
+
+    environment: Environment
+    family: Family
+    network: Ensemble
+    settings: LearningSettings
+    measuring: MeasuringSettings
+
+    @classmethod
+    def of(cls, environment: Environment, family: Family, settings: Settings, trunk: Trunk | None = None) -> Program:
+        """The program for these settings; the network has the trunk that fits the observation unless one is given."""
+        shape = environment.observation.shape
+        network = family.network(trunk or fitting_trunk(shape), shape, environment.n_actions, settings.hidden)
+        return cls(environment, family, network, settings.learning, settings.measuring)
+
+    @cached_property
+    def actor(self) -> Actor:
+        return Actor(self.family, self.network)
+
+    @cached_property
+    def update(self) -> Update:
+        return Update(self.family, self.network, self.settings)
+
+    @cached_property
+    def learning(self) -> Learning:
+        state, _ = jax.eval_shape(self.environment.reset, jnp.zeros(2, jnp.uint32))
+        return Learning(self.update, RowLayout.of_transitions(state), self.environment.observe)
+
+    def create(self, key: Array, traits: Traits) -> Run:
+        """A run at its beginning."""
+        words = FirstWords.of(key)
+        state, _ = self.environment.reset(words.environment)
+        episode = Episode(state, below(words.head, self.family.members), jnp.float32(0))
+        return self.learning.create(key, traits, episode)
+
+    def collect(self, run: Run, begin: Array, steps: Array) -> Run:
+        """Random steps that fill the replay, numbered from ``begin``."""
+        return self._loop(run, begin, steps, learning=False)
+
+    def learn(self, run: Run, begin: Array, steps: Array) -> Run:
+        """Steps with one update each."""
+        return self._loop(run, begin, steps, learning=True)
+
+    def _loop(self, run: Run, begin: Array, steps: Array, *, learning: bool) -> Run:
+        return jax.lax.fori_loop(begin, begin + steps, lambda step, r: self._step(r, step, learning=learning), run)
+
+    def _step(self, run: Run, step: Array, *, learning: bool) -> Run:
+        episode: Episode = run.episode
+        batch_size = self.settings.batch_size if learning else 0
+        words = StepWords.of(run.key, step, self.family.mask_words, batch_size)
+
+        # Act.
+        if learning:
+            seen = self.environment.observe(episode.state)
+            action = self.actor.explore(run, seen, episode.member, step, words.explore)
+        else:
+            action = below(words.explore[1], self.environment.n_actions)
+        after = self.environment.step(words.step, episode.state, action)
+
+        # Store.
+        transition = Transition(
+            episode.state,
+            action.astype(jnp.uint8),
+            after.reward,
+            after.terminated,
+            after.state,
+            self.learning.draw_mask(words.mask),
+        )
+        memory = replay.write(run.replay, step, self.learning.layout.pack(transition))
+
+        # Begin a new episode where this one has ended.
+        over = after.terminated | after.truncated
+        fresh, _ = self.environment.reset(words.reset, after.state)
+        state = jax.tree.map(lambda new, old: jnp.where(over, new, old), fresh, after.state)
+        member = jnp.where(over, below(words.head, self.family.members), episode.member)
+        total = episode.total + after.reward
+        tally = run.tally._replace(
+            episodes=run.tally.episodes + over, returns=run.tally.returns + jnp.where(over, total, 0.0)
+        )
+        episode = Episode(state, member, jnp.where(over, 0.0, total))
+        run = run._replace(replay=memory, episode=episode, tally=tally)
+        if not learning:
+            return run
+
+        # Learn.
+        filled = jnp.minimum(step + 1, self.settings.replay_capacity)
+        return self.learning.improve(run, step, filled, rows=words.rows, network=words.network)

@@ -1,0 +1,216 @@
+"""The driver: an agent and its environments on their way, one step after the other."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.family import Family
+from ..core.memory import need_of, refuse_too_much
+from ..core.run import Run, Tally
+from ..core.update import copy_target
+from ..networks import Ensemble
+from ..settings import Settings
+from . import states
+from .adapters import EnvAdapter, EnvStep, VectorEnvAdapter
+from .program import HostProgram, host_program
+from .rollouts import Player
+from .settings import Choice, Host
+
+KEPT_STATES = 1_000
+"""Environment states that are kept for roll-outs, spread evenly over the replay's transitions."""
+
+
+@dataclass
+class Clock:
+    """All that is counted."""
+
+    calls: int = 0
+    """Messages to the device."""
+    stored: int = 0
+    """Transitions: the steps that all else is measured by."""
+    updates: int = 0
+    begun: int = 0
+    """Episodes."""
+    ended: int = 0
+    """Episodes since the last record."""
+    returns: float = 0.0
+    """The sum of their returns."""
+
+
+@dataclass
+class Lanes:
+    """What is known of each environment."""
+
+    seen: NDArray[Any]
+    """What the pending actions were chosen on."""
+    episode: NDArray[np.uint32]
+    total: NDArray[np.float64]
+    """Return of the episode so far."""
+
+
+@dataclass
+class Driver:
+    """The whole state of a training, on the host and on the device."""
+
+    choice: Choice
+    world: EnvAdapter
+    eval_world: EnvAdapter | None
+    made: bool = False
+    """Whether there is a run."""
+    started: bool = False
+    """Whether the first episode has begun."""
+    run: Run = field(init=False)
+    pending: Any = field(init=False)
+    """The next actions, [n], under way on the device."""
+    lanes: Lanes = field(init=False)
+    clock: Clock = field(default_factory=Clock)
+    kept: deque[tuple[Any, Any]] = field(default_factory=lambda: deque(maxlen=KEPT_STATES))
+    """What was seen in states of the environment, and the states."""
+
+    def __post_init__(self) -> None:
+        agent, settings, host = self.choice
+        family = Family.of([agent])
+        network = network_of(family, self.world, settings, host)
+        self.program: HostProgram = host_program(
+            family,
+            network,
+            settings.learning,
+            self.world.sight.dtype.name,
+            self.world.n,
+            settings.warmup,
+            host.gradient_steps,
+        )
+        self.need = need_of(network, settings.learning, self.program.learning.layout)
+        refuse_too_much(self.need)
+        other = None if self.eval_world is None else self.eval_world.env
+        self.keeps = other is not None and states.alike(self.world.env, other)
+        self.keep_every = max(1, settings.replay_capacity // KEPT_STATES)
+
+    def make(self) -> None:
+        """Make the run, unless there is one. The environment is left alone: its owner may be playing in it."""
+        if self.made:
+            return
+        agent, settings, host = self.choice
+        traits = self.program.family.traits(agent, settings.learning_rate)
+        self.run = self.program.create(jnp.array([0, host.seed], jnp.uint32), traits)
+        self.made = True
+
+    def begin(self) -> None:
+        """Put the training at its beginning, unless it has begun."""
+        if self.started:
+            return
+        self.make()
+        self.enter(self.world.reset(self.choice.host.seed))
+        self.started = True
+
+    def enter(self, seen: NDArray[Any]) -> None:
+        """Begin an episode in every environment, and choose the first actions."""
+        n = self.world.n
+        self.lanes = Lanes(seen, np.arange(n, dtype=np.uint32) + np.uint32(self.clock.begun), np.zeros(n))
+        self.clock.begun += n
+        first = np.zeros(n, self.program.message)
+        first["seen"], first["episode"], first["stored"], first["call"] = (
+            seen,
+            self.lanes.episode,
+            self.clock.stored,
+            self.clock.calls,
+        )
+        self.clock.calls += 1
+        self.pending = self.program.act(self.run, _rows(first))
+
+    def step(self) -> None:
+        """One step of all environments, and what is learned from it."""
+        _, settings, host = self.choice
+        actions = np.asarray(self.pending)
+        after = self.world.step(actions)
+        message = _rows(self._tell(actions, after))
+        clock = self.clock
+        clock.stored += self.world.n if after.counts.all() else int(after.counts.sum())
+        learns = clock.stored > settings.warmup and clock.calls % host.train_every == 0
+        self.pending = self.program.act(self.run, message)
+        self.run = self.program.learn(self.run, message) if learns else self.program.store(self.run, message)
+        clock.calls += 1
+        self._turn_page(after)
+        if learns:
+            period = settings.target_period
+            copies = clock.updates // period
+            clock.updates += host.gradient_steps
+            if clock.updates // period > copies:
+                self._copy_target()
+
+    def _tell(self, actions: NDArray[np.integer], after: EnvStep) -> NDArray[Any]:
+        """The message to the device. It is a new array each time: the device may still be reading the last one."""
+        message = np.empty(self.world.n, self.program.message)
+        message["state"] = self.lanes.seen
+        message["action"] = actions
+        message["reward"] = after.rewards
+        message["terminated"] = after.terminated
+        message["next_state"] = after.reached
+        message["mask"] = 0xFFFFFFFF
+        message["seen"] = after.seen
+        message["counts"] = after.counts
+        message["call"] = self.clock.calls
+        message["stored"] = self.clock.stored
+        if after.over.any():
+            fresh = np.flatnonzero(after.over)
+            self.lanes.episode[fresh] = self.clock.begun + np.arange(fresh.size)
+            self.clock.begun += fresh.size
+        message["episode"] = self.lanes.episode
+        return message
+
+    def _turn_page(self, after: EnvStep) -> None:
+        """Sum up the episodes, and keep a state now and then."""
+        lanes, clock = self.lanes, self.clock
+        lanes.seen = after.seen
+        lanes.total += after.rewards
+        if after.over.any():
+            clock.ended += int(after.over.sum())
+            clock.returns += float(lanes.total[after.over].sum())
+            lanes.total[after.over] = 0.0
+        if self.keeps and clock.calls % self.keep_every == 0:
+            lane = (clock.calls // self.keep_every) % self.world.n
+            env = self.world.env.envs[lane] if isinstance(self.world, VectorEnvAdapter) else self.world.env
+            if not self.world.rests(lane):
+                self.kept.append((np.array(after.seen[lane]), states.get_state(env)))
+
+    def _copy_target(self) -> None:
+        """The target network becomes a copy of the one that learns; then the agent adapts, if it does."""
+        self.run = self.run._replace(learner=copy_target(self.run.learner))
+        if self.program.family.adaptation is not None:
+            player = self.player()
+            assert player is not None
+            self.run = player.adapt(self.run, self.clock.stored)
+
+    def player(self) -> Player | None:
+        """Who plays roll-outs, if there is an environment for them."""
+        if self.eval_world is None:
+            return None
+        _, settings, host = self.choice
+        return Player(self.program, self.eval_world, self.kept, host.seed, settings.discount)
+
+    def take_tally(self) -> Tally:
+        """The sums since the last record, which begin anew."""
+        tally = jax.tree.map(np.asarray, self.run.tally)._replace(
+            episodes=np.int32(self.clock.ended), returns=np.float32(self.clock.returns)
+        )
+        self.run = self.run._replace(tally=jax.tree.map(jnp.zeros_like, self.run.tally))
+        self.clock.ended, self.clock.returns = 0, 0.0
+        return tally
+
+
+def network_of(family: Family, world: EnvAdapter, settings: Settings, host: Host) -> Ensemble:
+    """The network for what a world shows and offers."""
+    sight = world.sight
+    return family.network(host.network or sight.trunk, sight.shape, world.n_actions, settings.hidden)
+
+
+def _rows(message: NDArray[Any]) -> NDArray[np.uint32]:
+    """A message as the words that the device reads."""
+    return message.view(np.uint32).reshape(message.shape[0], -1)

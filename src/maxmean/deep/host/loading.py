@@ -1,0 +1,248 @@
+"""A saved training, read. Anybody may have written the file: what it says is looked at before any of it is used."""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ...envs import EnvError
+from ...mev.errors import KernelError
+from ...untrusted import ContentError, mapping, number, one_of, parse, several, take, whole
+from ..agents import AGENTS, Adaptation
+from ..checks import AgentError
+from ..core.run import Run
+from ..policy import all_finite, named_leaves
+from ..records import Records
+from . import plain, states
+from .adapters import VectorEnvAdapter, adapter_of
+from .driver import KEPT_STATES, Clock, Lanes
+from .errors import HostError, sentence
+from .making import opened
+from .saving import FORMAT, describe, file_of, run_leaves
+from .settings import choose
+from .stored import Stored, checksum, stored
+
+T = TypeVar("T")
+
+if TYPE_CHECKING:
+    from .agent import HostAgent
+
+    A = TypeVar("A", bound=HostAgent)
+
+ALGORITHM = one_of([make.__name__ for make in AGENTS.values()])
+"""The check of an algorithm's name: it is that of its class, and of the function that makes its agent."""
+
+
+FORMERLY = ("run.member", "run.episode_return")
+"""Arrays that 0.1 wrote, and that had no meaning on the host."""
+
+
+def load(cls: type[A], path: str | Path, env: Any, settings: dict[str, Any]) -> A:
+    """The algorithm in a file."""
+    path = file_of(path)
+    text, arrays = read(path)
+    env = opened(env, "env")
+    with blaming(path):
+        about = take(text, "about", mapping)
+        there = take(about, "algorithm", ALGORITHM)
+        if there != cls.__name__:
+            raise HostError(f"{path} holds a {there}, not a {cls.__name__}: load it with maxmean.{there}.load")
+        given = {name: each for name, each in take(text, "given", mapping).items() if name not in settings}
+        given = plain.settings(given)
+        choose(cls.make, adapter_of(env).sight, given)
+        known, clock, records = (
+            take(about, "world", mapping),
+            _clock(text),
+            Records.checked(take(text, "records", mapping)),
+        )
+    algorithm = cls(env, **given, **settings)
+    here = describe(algorithm)["world"]
+    if here != known:
+        raise HostError(f"{path} was trained in another kind of environment: {_difference(known, here)}")
+    driver = algorithm.driver
+    with blaming(path):
+        words = driver.program.learning.layout.words
+        _fill(arrays, clock, (algorithm.settings.replay_capacity, words), take(about, "settings", mapping))
+    driver.begin()
+    driver.run.replay.delete()  # it may be gigabytes, which the one from the file needs
+    with blaming(path):
+        for name in FORMERLY:
+            arrays.pop(name, None)
+        run = fitting_tree(arrays, "run.", driver.run, run_leaves)
+        driver.run = _with_own(run, driver.run, algorithm, take(about, "agent", mapping))
+        driver.kept = _kept(text, driver.world.sight)
+    driver.clock, algorithm.records = clock, records
+    why = _restore(algorithm, text, arrays, path)
+    if why is not None:
+        warnings.warn(
+            f"everything is restored but the environment's state ({why}): a new episode begins",
+            UserWarning,
+            stacklevel=4,
+        )
+        luck = np.random.SeedSequence([algorithm.host.seed, driver.clock.calls]).generate_state(1)
+        driver.enter(driver.world.reset(int(luck[0] >> 1)))
+    if not all_finite(driver.run.learner.weights):
+        warnings.warn(f"{path} holds an agent that has diverged: its actions mean nothing", UserWarning, stacklevel=4)
+    return algorithm
+
+
+@contextmanager
+def blaming(path: Path) -> Iterator[None]:
+    """Have what is wrong with the content of a file said of that file."""
+    try:
+        yield
+    except RecursionError:
+        raise HostError(f"{path} cannot be used: its JSON is nested too deeply") from None
+    except (ContentError, AgentError, EnvError, KernelError) as error:
+        raise HostError(f"{path} cannot be used: {error}") from None
+    except HostError as error:
+        said = str(error)
+        raise HostError(said if str(path) in said else f"{path} cannot be used: {said}") from None
+
+
+def read(path: Path, wanted: str = "") -> tuple[dict[str, Any], dict[str, Stored]]:
+    """What is in a file, if it is whole and ours; of the arrays, those whose names begin with ``wanted``."""
+    try:
+        header, arrays = stored(path)
+        found = checksum(header.get("maxmean", ""), arrays)
+    except FileNotFoundError:
+        raise HostError(f"there is no file {path}") from None
+    except Exception as error:  # whatever a stranger's file makes of the reader
+        raise HostError(f"{path} is not a training of maxmean, or is damaged: {sentence(error)}") from None
+    if "maxmean" not in header or "sha256" not in header:
+        raise HostError(f"{path} is not a training of maxmean")
+    if header["sha256"] != found:
+        raise HostError(f"{path} is damaged: its checksum is wrong")
+    with blaming(path):
+        text = parse(header["maxmean"])
+        kind = take(text, "format", whole())
+        if kind != FORMAT:
+            raise HostError(f"{path} has format {kind}, which this version of maxmean does not know")
+    return text, {name: each for name, each in arrays.items() if name.startswith(wanted)}
+
+
+def fitting(arrays: dict[str, Stored], name: str, leaf: Any) -> np.ndarray:
+    """The array of that name, if it has the shape and the type that are expected."""
+    array = arrays.pop(name, None)
+    if array is None or array.shape != leaf.shape or array.dtype != leaf.dtype:
+        raise ContentError(f"its array {name} is missing or has another shape; were other settings given?")
+    return array.read()
+
+
+def fitting_tree(
+    arrays: dict[str, Stored], start: str, form: T, named: Callable[[T], list[tuple[str, Any]]] = named_leaves
+) -> T:
+    """All arrays whose names begin with ``start``, if they are those of a tree of that form, and no others."""
+    leaves = [jnp.asarray(fitting(arrays, f"{start}{name}", leaf)) for name, leaf in named(form)]
+    more = next((name for name in arrays if name.startswith(start)), None)
+    if more is not None:
+        raise ContentError(f"its array {more:.100} has no place in this agent; were other settings given?")
+    return jax.tree.unflatten(jax.tree.structure(form), leaves)
+
+
+def _clock(text: Mapping[str, Any]) -> Clock:
+    said = take(text, "clock", mapping)
+    counts = [field.name for field in dataclasses.fields(Clock) if field.name != "returns"]
+    return Clock(
+        **{name: take(said, name, whole(0, 2**31 - 1)) for name in counts}, returns=take(said, "returns", number)
+    )
+
+
+def _fill(arrays: dict[str, Stored], clock: Clock, form: tuple[int, int], about: Mapping[str, Any]) -> None:
+    """Bring the transitions, of which a file has those that were stored, to the replay's form: [capacity, words]."""
+    replay, (capacity, words) = arrays.get("run.replay"), form
+    if replay is None or replay.shape[1:] != (words,):
+        raise ContentError("its array run.replay is missing or has another shape")
+    if replay.shape[0] != min(clock.stored, capacity):
+        known = take(about, "replay_capacity", whole(1))
+        raise ContentError(
+            f"its {replay.shape[0]:,} transitions do not fit into a replay of {capacity:,}: load it with replay_capacity={known}"
+        )
+    arrays["run.replay"] = replay.padded(capacity)
+
+
+def _kept(text: Mapping[str, Any], sight: Any) -> deque[tuple[Any, Any]]:
+    """The states that were kept for roll-outs. An environment looks at a state when it is put there."""
+    pairs = plain.unpack(list(take(text, "kept", several(lambda each: each, 0, KEPT_STATES))))
+    for pair in pairs:
+        seen = pair[0] if isinstance(pair, tuple) and len(pair) == 2 else None
+        if not isinstance(seen, np.ndarray) or (seen.shape, seen.dtype) != (sight.shape, sight.dtype):
+            raise ContentError("a state that it keeps for roll-outs has another form")
+    return deque(pairs, maxlen=KEPT_STATES)
+
+
+def _restore(algorithm: HostAgent, text: Mapping[str, Any], arrays: dict[str, Stored], path: Path) -> str | None:
+    """Put the environment where it was; or say why that cannot be done."""
+    why = states.obstacle(algorithm.env)
+    if why is not None:
+        return why
+    if text.get("environment") is None:
+        return "its state was not saved"
+    if text.get("layers") != states.layers(algorithm.env):
+        return "it is made otherwise than the one that was saved"
+    driver = algorithm.driver
+    n, world = driver.world.n, driver.world
+    with blaming(path):
+        state = plain.unpack(text["environment"])
+        lanes = {
+            field.name: fitting(arrays, f"lanes.{field.name}", getattr(driver.lanes, field.name))
+            for field in dataclasses.fields(Lanes)
+        }
+        if not (np.isfinite(lanes["total"]).all() and (lanes["episode"] < driver.clock.begun).all()):
+            raise ContentError("its arrays lanes.total and lanes.episode hold what no episode under way has")
+        if lanes["seen"].dtype.kind == "f" and not np.isfinite(lanes["seen"]).all():
+            raise ContentError("its array lanes.seen holds numbers that are not finite")
+        pending = fitting(arrays, "pending", driver.pending)
+        if not ((pending >= 0) & (pending < world.n_actions)).all():
+            raise ContentError("its array pending holds actions that there are not")
+        ended = fitting(arrays, "ended", np.zeros(n, bool)) if isinstance(world, VectorEnvAdapter) else None
+        try:
+            states.set_state(algorithm.env, state)
+        except (HostError, EnvError):
+            raise
+        except Exception as error:  # of an environment's own set_state
+            raise HostError(
+                f"{path} cannot be used: the environment was given the state in it, and said: {sentence(error)}"
+            ) from error
+    driver.lanes, driver.pending = Lanes(**lanes), pending
+    if isinstance(world, VectorEnvAdapter) and ended is not None:
+        world.ended = ended
+        world.env._autoreset_envs = ended.copy()
+    return None
+
+
+def _with_own(run: Run, new: Run, algorithm: HostAgent, about: Mapping[str, Any]) -> Run:
+    """The run from the file, with the numbers that settings give it: they may have been given anew."""
+    there, own, agent = run.traits, new.traits, algorithm.agent
+    for name, found, expected in (("members", there.members, own.members), ("rule", there.rule, own.rule)):
+        if found != expected:
+            raise ContentError(f"its array run.{name} must hold {expected}, not {found}")
+    begun = take(about, agent.parameter_name or "parameter", number)
+    parameter = own.parameter
+    if agent.parameter == begun:  # as far as it has adapted
+        parameter = there.parameter
+        if not _reached(np.asarray(parameter), np.asarray(own.parameter), agent.adaptation, run):
+            raise ContentError("its array run.parameter holds what this agent's parameter cannot have become")
+    return run._replace(key=new.key, traits=own._replace(parameter=parameter))
+
+
+def _reached(parameter: np.ndarray, first: np.ndarray, adaptation: Adaptation | None, run: Run) -> bool:
+    """Whether an agent can have come to a parameter from its first one; to nan too, once it has diverged."""
+    if adaptation is None:
+        return bool((parameter == first).all())
+    within = (np.float32(adaptation.low) <= parameter) & (parameter <= np.float32(adaptation.high))
+    return bool((within | (parameter == first)).all()) or not all_finite(run.learner.weights)
+
+
+def _difference(known: Mapping[str, Any], here: Mapping[str, Any]) -> str:
+    name = next((name for name in known if known[name] != here.get(name)), "what is known of it")
+    return f"{name} is {known.get(name)!r:.60} there and {here.get(name)!r:.60} here"

@@ -1,0 +1,157 @@
+"""Environments from their ids: Gymnasium's, ours, and Atari's with the usual wrappers."""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+from typing import Any
+
+from ...errors import missing, need, unknown
+from .errors import HostError, sentence
+
+
+def need_gymnasium() -> None:
+    """Say in one sentence what is missing, if something is."""
+    need("a Gymnasium agent", "gymnasium", "jax", "optax", "safetensors", extra="deep,gymnasium", error=HostError)
+
+
+def make_env(name: str, **options: Any) -> Any:
+    """The environment with that id; Atari's (``ALE/...``) in grey, 84 x 84, four frames at once, four frames a step.
+
+    The options are those of ``gymnasium.make``.
+    """
+    import gymnasium
+
+    from ...envs import register_gymnasium
+
+    register_gymnasium()
+    if name.startswith("ALE/"):
+        return _atari(name, **options)
+    if name.endswith("NoFrameskip-v4"):  # as they were called for many years, and bare
+        game = name.removesuffix("NoFrameskip-v4")
+        raise HostError(f"{name} is an old name of Atari's: 'ALE/{game}-v5' comes with the usual wrappers")
+    try:
+        return gymnasium.make(name, **options)
+    except gymnasium.error.DependencyNotInstalled as error:
+        raise HostError(f"{name} cannot be made: {sentence(error)}") from None
+    except (gymnasium.error.Error, ImportError, ValueError) as error:
+        if name in gymnasium.registry:
+            raise HostError(f"{name} cannot be made: {sentence(error)}") from None
+        package = name.partition(":")[0] if ":" in name else ""
+        if package and find_spec(package.partition(".")[0]) is None:
+            raise HostError(f"{name} needs the package {package}, which is not installed") from None
+        known = sorted(gymnasium.registry)
+        within = [each for each in known if name and name.lower() in each.lower()]
+        near = unknown("Gymnasium has no environment", name, within or known, cutoff=0.3 if within else 0.65)
+        near = near.partition(" (there are")[0]
+        raise HostError(
+            f"{near} (gymnasium.pprint_registry() lists all {len(known)} that it knows; those of another package are called "
+            "package:id, so that it is imported)"
+        ) from None
+
+
+def is_known(name: str) -> bool:
+    """Whether a file may name that environment: its code is there already, or is Gymnasium's own or ours."""
+    import gymnasium
+
+    from ...envs import register_gymnasium
+
+    register_gymnasium()
+    if name.startswith("ALE/") and find_spec("ale_py") is not None:
+        import ale_py
+
+        gymnasium.register_envs(ale_py)
+    spec = gymnasium.registry.get(name)
+    if spec is None:
+        return False
+    there = callable(spec.entry_point) or str(spec.entry_point).partition(":")[0] in sys.modules
+    return there or str(spec.entry_point).startswith(_OWN)
+
+
+_OWN = (
+    "gymnasium.envs.classic_control.",
+    "gymnasium.envs.toy_text.",
+    "gymnasium.envs.box2d",
+    "maxmean.envs.gymnasium_env:",
+    "ale_py.",
+)
+"""Where the code of environments lies that a file may name. Others of Gymnasium's registry import MuJoCo, Flax and the like."""
+
+
+def opened(env: Any, name: str) -> Any:
+    """An environment, from itself or its id."""
+    import gymnasium
+
+    if isinstance(env, str):
+        return make_env(env)
+    if isinstance(env, gymnasium.Env | gymnasium.vector.VectorEnv):
+        return env
+    what = f"not {env.__name__}: call it" if callable(env) and hasattr(env, "__name__") else f"not {type(env).__name__}"
+    if type(env).__module__.startswith("stable_baselines3."):
+        what += ": gymnasium.make_vec(id, num_envs) makes one that fits"
+    raise HostError(f"{name} must be a Gymnasium environment, its id, or a vector environment, {what}")
+
+
+_OF_MANY = ("num_envs", "vectorization_mode", "vector_kwargs", "wrappers")
+"""What ``gymnasium.make_vec`` writes beside the environment's own options."""
+
+
+def make_like(env: Any) -> Any | None:
+    """A second environment of the same kind, where it is known how to make one."""
+    import gymnasium
+    from gymnasium.wrappers import vector
+
+    bystanders = (vector.RecordEpisodeStatistics, vector.RecordVideo, vector.HumanRendering, vector.DictInfoToList)
+    while isinstance(env, bystanders):
+        env = env.env
+    if isinstance(env, gymnasium.vector.VectorWrapper):
+        return None  # it changes what all environments show or pay, and there is no such wrapper for one
+    if isinstance(env, gymnasium.vector.SyncVectorEnv):
+        return make_like(env.envs[0])
+    spec = getattr(env, "spec", None)
+    if spec is None:
+        return None
+    many = isinstance(env, gymnasium.vector.VectorEnv)
+    if many and spec.id.startswith("ALE/"):  # ale-py's own vector environment shows what our wrappers do
+        return make_env(spec.id)
+    if many and spec.kwargs.get("wrappers"):
+        return None
+    try:
+        if many:
+            return gymnasium.make(spec.id, **{name: spec.kwargs[name] for name in spec.kwargs if name not in _OF_MANY})
+        second = gymnasium.make(spec)  # with its wrappers, where Gymnasium has written them down
+    except (gymnasium.error.Error, TypeError, ValueError):
+        return None
+    _share_statistics(env, second)
+    return second
+
+
+def _share_statistics(env: Any, second: Any) -> None:
+    """Have the second environment normalise by what the first has seen: with its own statistics it would show another world."""
+    import gymnasium
+
+    kinds = ((gymnasium.wrappers.NormalizeObservation, "obs_rms"), (gymnasium.wrappers.NormalizeReward, "return_rms"))
+    while env is not env.unwrapped and type(env) is type(second):
+        for kind, name in kinds:
+            if type(env) is kind:
+                setattr(second, name, getattr(env, name))
+                second.update_running_mean = False
+        env, second = env.env, second.env
+
+
+def _atari(name: str, **options: Any) -> Any:
+    """As Machado et al. (2018) and most papers play it: sticky actions of the v5 ids, no ends at lost lives."""
+    import gymnasium
+
+    for package, extra in (("ale_py", "ale-py"), ("cv2", "opencv-python-headless")):
+        if find_spec(package) is None:
+            raise HostError(missing(name, extra, extra="atari"))
+    import ale_py
+
+    gymnasium.register_envs(ale_py)
+    try:
+        game = gymnasium.make(name, frameskip=1, **options)
+    except gymnasium.error.Error as error:
+        raise HostError(f"{name} cannot be made: {sentence(error)}") from None
+    game = gymnasium.wrappers.AtariPreprocessing(game, noop_max=30, frame_skip=4, screen_size=84)
+    return gymnasium.wrappers.FrameStackObservation(game, 4)

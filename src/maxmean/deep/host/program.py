@@ -1,0 +1,243 @@
+"""The host's program: what runs on the device while the environment steps on the host.
+
+It acts and learns by the core, as the device's program does. There the environment is a part of the compiled loop; here the host
+tells the device, once a step, what has happened, in one array (a :class:`Message`), and two compiled calls follow it. ``act``
+chooses the next actions and is short; ``learn`` stores the transitions and updates, and nobody waits for it: the environment
+steps meanwhile. So an action is chosen with the weights *before* the update of the same step, always, on every machine.
+
+Random numbers come from the run's key and the number of the step, as in deep: there is no generator whose state could be lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ...envs.random import below, word_array
+from ..core import replay
+from ..core.acting import Actor
+from ..core.family import Family
+from ..core.learning import Learning
+from ..core.measuring import BiasSummary, summary
+from ..core.replay import RowLayout, Transition
+from ..core.run import Purpose, Run, derive, first_weights
+from ..core.traits import Traits
+from ..core.update import Update
+from ..networks import Ensemble, Weights
+from ..settings import LearningSettings
+
+Array = jax.Array
+
+QUICKLY = {"xla_backend_optimization_level": 0}
+"""How to compile what seldom runs."""
+
+
+class Message(NamedTuple):
+    """What the host tells the device of one environment after a step."""
+
+    transition: Transition
+    seen: Array
+    """What to act on next."""
+    counts: Array
+    """bool: whether the transition is one; a vector environment may only have begun anew."""
+    call: Array
+    """uint32: how many messages there were before, from which come three streams of random words."""
+    stored: Array
+    """int32: transitions stored before."""
+    episode: Array
+    """uint32: the number of the episode under way, which draws the head that acts in it."""
+
+
+FIELDS = (
+    "state",
+    "action",
+    "reward",
+    "terminated",
+    "next_state",
+    "mask",
+    "seen",
+    "counts",
+    "call",
+    "stored",
+    "episode",
+)
+"""The leaves of a message in their order, as the host calls them."""
+
+
+_first_weights = jax.jit(first_weights, static_argnums=0, compiler_options=QUICKLY)
+
+
+class Stream:
+    """Streams of random words of one message, which has this many of them."""
+
+    ACT, LEARN, MASK = range(3)
+    NUMBER = 3
+
+    @classmethod
+    def words(cls, run: Run, call: Array, stream: int, n: int) -> Array:
+        """The first ``n`` words of a stream of the message number ``call``."""
+        return word_array(run.key, cls.NUMBER * call + stream, n)
+
+
+@dataclass(frozen=True)
+class HostProgram:
+    """The compiled functions of one agent in ``n`` environments of one kind."""
+
+    family: Family
+    network: Ensemble
+    settings: LearningSettings
+    dtype: str
+    """Of the observations, which are stored as they are."""
+    n: int
+    warmup: int
+    gradient_steps: int
+
+    @cached_property
+    def actor(self) -> Actor:
+        return Actor(self.family, self.network)
+
+    @cached_property
+    def learning(self) -> Learning:
+        seen = replay.form(self.dtype, self.network.shape)
+        return Learning(Update(self.family, self.network, self.settings), RowLayout.of_transitions(seen))
+
+    @cached_property
+    def layout(self) -> RowLayout:
+        """How a message is written."""
+        transition = self.learning.layout.structure.unflatten(self.learning.layout.leaves)
+        counts, call, stored, episode = map(replay.form, (jnp.bool_, jnp.uint32, jnp.int32, jnp.uint32))
+        return RowLayout.of(Message(transition, transition.state, counts, call, stored, episode))
+
+    @cached_property
+    def message(self) -> np.dtype:
+        """The same for the host: a NumPy record with :data:`FIELDS`, byte for byte what the layout reads."""
+        parts: list[Any] = [
+            (name, leaf.dtype, leaf.shape) for name, leaf in zip(FIELDS, self.layout.leaves, strict=True)
+        ]
+        padding = 4 * self.layout.words - np.dtype(parts).itemsize
+        return np.dtype([*parts, ("padding", np.uint8, padding)])
+
+    @cached_property
+    def create(self) -> Callable[..., Run]:
+        """A run at its beginning. It is called once: favour compile time.
+
+        Most of that is for the weights, which therefore are compiled once for all programs with the same network.
+        """
+
+        def rest(weights: Weights, key: Array, traits: Traits) -> Run:
+            return self.learning.create(key, traits, weights=weights)
+
+        compiled = jax.jit(rest, compiler_options=QUICKLY)
+        return lambda key, traits: compiled(_first_weights(self.network, key), key, traits)
+
+    @cached_property
+    def act(self) -> Callable[[Run, Any], Array]:
+        """The next actions, [n]: random ones until the warm-up is over."""
+
+        def act(run: Run, rows: Array) -> Array:
+            messages = jax.vmap(self.layout.unpack)(rows)
+            words = Stream.words(run, messages.call[0], Stream.ACT, 2 * self.n).reshape(self.n, 2)
+            step = messages.stored[0] + jnp.sum(messages.counts)
+
+            def one(seen: Array, episode: Array, words: Array) -> Array:
+                word = derive(run.key, Purpose.HEAD, episode)[0]
+                action = self.actor.explore(run, seen, below(word, self.family.members), step, words)
+                return jnp.where(step < self.warmup, below(words[1], self.network.n_actions), action)
+
+            return jax.vmap(one)(messages.seen, messages.episode, words)
+
+        return jax.jit(act)
+
+    @cached_property
+    def store(self) -> Callable[[Run, Any], Run]:
+        """Store the transitions."""
+        return jax.jit(lambda run, rows: self._store(run, rows)[0], donate_argnums=0)
+
+    @cached_property
+    def learn(self) -> Callable[[Run, Any], Run]:
+        """Store the transitions and update, ``gradient_steps`` times."""
+
+        def learn(run: Run, rows: Array) -> Run:
+            run, call, step = self._store(run, rows)
+            size, times = self.settings.batch_size, self.gradient_steps
+            words = Stream.words(run, call, Stream.LEARN, times * (1 + size)).reshape(times, -1)
+            networks, places = words[:, 0], words[:, 1:]
+            filled = jnp.minimum(step, self.settings.replay_capacity)
+
+            def improve(i: Array | int, run: Run) -> Run:
+                return self.learning.improve(run, step, filled, rows=places[i], network=networks[i])
+
+            return improve(0, run) if times == 1 else jax.lax.fori_loop(0, times, improve, run)
+
+        return jax.jit(learn, donate_argnums=0)
+
+    def _store(self, run: Run, rows: Array) -> tuple[Run, Array, Array]:
+        """The run with the transitions in its replay, the message's number, and how many transitions there have been."""
+        messages = jax.vmap(self.layout.unpack)(rows)
+        call, transitions = messages.call[0], messages.transition
+        if self.family.mask_words:
+            words = Stream.words(run, call, Stream.MASK, self.n * self.family.mask_words).reshape(self.n, -1)
+            transitions = transitions._replace(mask=jax.vmap(self.learning.draw_mask)(words))
+        packed = jax.vmap(self.learning.layout.pack)(transitions)
+        first = messages.stored[0]
+        places = first + jnp.cumsum(messages.counts) - messages.counts
+
+        def put(i: Array | int, memory: Array) -> Array:
+            there = memory[places[i] % memory.shape[0]]
+            return replay.write(memory, places[i], jnp.where(messages.counts[i], packed[i], there))
+
+        memory = put(0, run.replay) if self.n == 1 else jax.lax.fori_loop(0, self.n, put, run.replay)
+        return run._replace(replay=memory), call, first + jnp.sum(messages.counts)
+
+    def __reduce__(self) -> Any:
+        """Compiled functions are not pickled: an agent that is finds those of its new process."""
+        return host_program, tuple(getattr(self, field.name) for field in fields(self))
+
+    @cached_property
+    def values(self) -> Callable[[Run, Any], Array]:
+        """Q by every member for observations [batch, ...]: [batch, members, actions]."""
+        return jax.jit(lambda run, seen: self.network.values(run.learner.weights, seen))
+
+    @cached_property
+    def greedy(self) -> Callable[[Run, Any], Array]:
+        """The actions of the agent that no longer explores, [batch]."""
+        return jax.jit(self.actor.greedy)
+
+    @cached_property
+    def explore(self) -> Callable[[Run, Any, Any, Any], Array]:
+        """Actions as in training, [batch], each with its own three random words: two to explore, one that draws the head."""
+
+        def explore(run: Run, seen: Array, step: Array, words: Array) -> Array:
+            def one(seen: Array, words: Array) -> Array:
+                return self.actor.explore(run, seen, below(words[2], self.family.members), step, words[:2])
+
+            return jax.vmap(one)(seen, words)
+
+        return jax.jit(explore)
+
+    @cached_property
+    def own(self) -> Callable[[Run, Any, Any], tuple[Array, Array]]:
+        """The action that one head (or the agent, if it has none) thinks best on one observation, and its value."""
+
+        def own(run: Run, seen: Array, head: Array) -> tuple[Array, Array]:
+            q = self.actor.values(run, seen[None], head)[0]
+            return jnp.argmax(q), jnp.max(q)
+
+        return jax.jit(own)
+
+    @cached_property
+    def summary(self) -> Callable[..., BiasSummary]:
+        """The core's summary of visited pairs."""
+        return jax.jit(summary, static_argnums=3, compiler_options=QUICKLY)
+
+
+@lru_cache(maxsize=32)
+def host_program(*own: Any) -> HostProgram:
+    """The same program is compiled once, however many agents of a process use it."""
+    return HostProgram(*own)

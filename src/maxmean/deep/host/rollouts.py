@@ -1,0 +1,164 @@
+"""Roll-outs in a second environment: test returns, the bias of Q (the paper's HostAgent 3), and the adaptation.
+
+They begin in states of the training where the environment can be put there, and at the environment's own start else; which of the
+two it was is said. Their luck comes from the agent's seed and the step, so that it hangs on nothing that happened before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.measuring import QUANTILES, BiasSummary
+from ..core.run import Purpose, Run
+from ..core.traits import adapted
+from . import states
+from .adapters import EnvAdapter
+from .program import HostProgram
+
+LIMIT = 10_000
+"""Steps after which a roll-out is cut off, as one that is truncated."""
+STATES, RESETS, NONE = "stored states", "reset states", "not measured"
+
+
+@dataclass(frozen=True)
+class Bias:
+    """How much larger Q is than what the greedy policy then gets: positive where values are overestimated."""
+
+    value: float
+    """The mean over all visited pairs of state and action; for heads, the mean of the heads' means."""
+    error: float
+    """Its standard error, with episodes as the units."""
+    heads: tuple[float, ...]
+    """Each head's own; one entry for agents without heads."""
+    how: str
+    """Where the roll-outs began: ``stored states`` or ``reset states``."""
+    pairs: int
+    """Visited pairs."""
+    episodes: int
+
+
+class Episode(NamedTuple):
+    """A played episode."""
+
+    values: NDArray[np.float32]
+    """Q of each pair at the time."""
+    returns: NDArray[np.float32]
+    """What came of it, discounted."""
+
+
+class Player:
+    """Plays in the second environment."""
+
+    def __init__(
+        self, program: HostProgram, world: EnvAdapter, kept: Sequence[Any], seed: int, discount: float
+    ) -> None:
+        self.program, self.world, self.seed, self.discount = program, world, seed, discount
+        self.ready = False
+        self.kept = kept if states.obstacle(world.env) is None else ()
+
+    @property
+    def how(self) -> str:
+        return STATES if len(self.kept) else RESETS
+
+    def test_return(self, run: Run, step: int, episodes: int) -> float:
+        """The mean undiscounted return of greedy episodes from the environment's start."""
+        total = 0.0
+        for number in range(episodes):
+            seen, over = self._reset(Purpose.TEST, step, number), False
+            for _ in range(LIMIT):
+                after = self.world.step(np.asarray(self.program.greedy(run, seen)))
+                total, seen, over = total + float(after.rewards[0]), after.seen, bool(after.over[0])
+                if over:
+                    break
+        return total / episodes
+
+    def bias(self, run: Run, step: int, heads: int, episodes: int) -> tuple[BiasSummary, Bias]:
+        """Play ``episodes`` greedy episodes of each head and compare each pair's Q with its return."""
+        played = [
+            self._play(run, head, self._begin(Purpose.BIAS, step, head * episodes + number))
+            for head in range(heads)
+            for number in range(episodes)
+        ]
+        longest = max(len(each.values) for each in played)
+        shape = (max(512, 1 << (longest - 1).bit_length()), len(played))  # few shapes, few compilations
+        values, returns, visited = np.zeros(shape, np.float32), np.zeros(shape, np.float32), np.zeros(shape, bool)
+        for i, each in enumerate(played):
+            length = len(each.values)
+            values[:length, i], returns[:length, i], visited[:length, i] = each.values, each.returns, True
+        found: BiasSummary = jax.tree.map(np.asarray, self.program.summary(values, returns, visited, heads))
+        bias = Bias(
+            float(found.mean),
+            float(found.error),
+            tuple(float(each) for each in found.heads),
+            self.how,
+            int(found.pairs),
+            len(played),
+        )
+        return found, bias
+
+    def adapt(self, run: Run, step: int) -> Run:
+        """Turn the rule's parameter towards zero bias: each head plays ``horizon`` steps, from a new state after each end."""
+        adaptation = self.program.family.adaptation
+        assert adaptation is not None
+        heads, each = self.program.family.members, []
+        for head in range(heads):
+            left, number, difference = adaptation.horizon, 0, 0.0
+            while left:
+                begin = self._begin(Purpose.ADAPT, step, head * adaptation.horizon + number)
+                part = self._play(run, head, begin, limit=left)
+                difference += float(np.sum(part.returns - part.values))
+                left, number = left - len(part.values), number + 1
+            each.append(difference)
+        return run._replace(traits=adapted(adaptation, run.traits, jnp.asarray(each, jnp.float32)))
+
+    def _play(self, run: Run, head: int, seen: NDArray[Any], limit: int = LIMIT) -> Episode:
+        """One head's greedy episode. Where it is cut off it is not over, and the value of its last state follows."""
+        values, rewards, tail = [], [], 0.0
+        for _ in range(limit):
+            action, value = self.program.own(run, seen[0], np.int32(head))
+            after = self.world.step(np.asarray(action)[None])
+            values.append(float(value))
+            rewards.append(float(after.rewards[0]))
+            seen = after.seen
+            if after.over[0]:
+                tail = 0.0 if after.terminated[0] else float(self.program.own(run, after.reached[0], np.int32(head))[1])
+                break
+        else:
+            tail = float(self.program.own(run, seen[0], np.int32(head))[1])
+        returns = np.zeros(len(rewards), np.float32)
+        for i in reversed(range(len(rewards))):
+            tail = rewards[i] + self.discount * tail
+            returns[i] = tail
+        return Episode(np.asarray(values, np.float32), returns)
+
+    def _begin(self, purpose: int, step: int, number: int) -> NDArray[Any]:
+        """Where a roll-out begins."""
+        if not len(self.kept):
+            return self._reset(purpose, step, number)
+        luck = np.random.default_rng([self.seed, purpose, step, number])
+        seen, state = self.kept[int(luck.integers(len(self.kept)))]
+        if not self.ready:  # some environments must have been reset once
+            self._reset(purpose, 0, 0)
+        states.set_state(self.world.env, state, luck)
+        return np.asarray(seen)[None]
+
+    def _reset(self, purpose: int, step: int, number: int) -> NDArray[Any]:
+        self.ready = True
+        words = np.random.SeedSequence([self.seed, purpose, step, number]).generate_state(1)
+        return self.world.reset(int(words[0] >> 1))
+
+
+def no_bias(heads: int) -> BiasSummary:
+    """What stands in the records where the bias is not measured."""
+    nan: Any = np.nan
+    fifths: Any = np.full(QUANTILES, nan)
+    each: Any = np.full(heads, nan)
+    none: Any = 0
+    return BiasSummary(nan, nan, each, fifths, fifths, none)

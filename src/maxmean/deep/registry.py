@@ -1,0 +1,39 @@
+"""The agents: one line each. A new one is a function in :mod:`maxmean.deep.agents` and a line here.
+
+The rest follows: ``maxmean.deep.KEBDQN`` is the function, ``maxmean.KEBDQN`` the class for Gymnasium that is made of it, and
+the command line, the tables and the figures know the name. Nothing is imported here, so that help needs no JAX.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Listed(NamedTuple):
+    """An agent on the list."""
+
+    name: str
+    """In tables and on the command line."""
+    function: str
+    """In :mod:`maxmean.deep.agents`."""
+    takes: str = ""
+    """What may follow the name on the command line, after a colon: the function's first argument."""
+
+
+REGISTRY = (
+    Listed("dqn", "DQN"),
+    Listed("ddqn", "DDQN"),
+    Listed("scdqn", "SCDQN", "BETA"),
+    Listed("maxmin-dqn", "MaxMinDQN", "N"),
+    Listed("bdqn", "BDQN", "HEADS"),
+    Listed("te-bdqn", "TEBDQN", "ALPHA"),
+    Listed("ke-bdqn", "KEBDQN", "KERNEL"),
+    Listed("ada-te-bdqn", "AdaTEBDQN", "STEP"),
+    Listed("ada-ke-bdqn", "AdaKEBDQN", "STEP"),
+)
+
+FUNCTIONS = [each.function for each in REGISTRY]
+"""Their names in Python."""
+
+USAGE = ", ".join(f"{each.name}:{each.takes}" if each.takes else each.name for each in REGISTRY)
+"""Their names on the command line."""

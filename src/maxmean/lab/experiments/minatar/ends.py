@@ -1,0 +1,119 @@
+"""What was measured at the end of training, by game, learning rate, variant and seed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...claims import Measured
+from .variants import VARIANTS, middle_rate, power
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ...experiment import Results
+
+LAST = 0.1
+"""The share of the training that counts as its end."""
+
+
+def at_the_end(results: Results[Any]) -> pd.DataFrame:
+    """The rows of the last tenth of the training."""
+    return results.table[results.table["step"] > (1 - LAST) * results.settings.steps]
+
+
+class NotRunError(Exception):
+    """A claim speaks of something that the study at hand does not have."""
+
+
+class Ends:
+    """One number a seed: what a column was in the last tenth of the training, for the paper's variants."""
+
+    def __init__(self, results: Results[Any]) -> None:
+        self.settings = results.settings
+        late = at_the_end(results)
+        self.means = (
+            late[late["variant"].isin(VARIANTS)]
+            .groupby(["game", "learning_rate", "variant", "seed"])[["test_return", "bias", "value", "alpha"]]
+            .mean()
+        )
+
+    @property
+    def games(self) -> Sequence[str]:
+        return [str(game) for game in self.settings.games]
+
+    def variants(self, game: str, rate: float | None = None) -> list[str]:
+        """The paper's variants that were run on this game, with the rate that is judged unless another is given."""
+        here = self.rate if rate is None else rate
+        return [name for name in VARIANTS if (game, here, name) in self._run]
+
+    def rates(self, game: str) -> list[float]:
+        """The learning rates that some variant was run with on this game, the smallest first."""
+        return sorted({rate for own, rate, _ in self._run if own == game})
+
+    @cached_property
+    def _run(self) -> set[tuple[str, float, str]]:
+        return {*self.means.index.droplevel("seed")}
+
+    @property
+    def rate(self) -> float:
+        return middle_rate(self.settings.learning_rates)
+
+    def __call__(self, column: str, game: str, variant: str, rate: float | None = None) -> np.ndarray:
+        found = self.means.loc[(game, self.rate if rate is None else rate, variant)]
+        return np.asarray(found[column], dtype=float)
+
+    def shares(self, column: str, *variants: str) -> list[np.ndarray]:
+        """For each game the mean over the variants, by seed, in units of the game's best variant."""
+        found = []
+        for game in self.games:
+            best = max(self(column, game, name).mean() for name in self.variants(game))
+            if not best > 0:
+                raise NotRunError(f"No variant has a return above zero on {game}.")
+            columns = [self.means.loc[(game, self.rate, name)][column] for name in variants]
+            if not (seeds := sorted(set.intersection(*({*each.index} for each in columns)))):
+                raise NotRunError(f"No seed was run with all of {listed(variants)} on {game}.")
+            found.append(np.mean([each.loc[seeds] for each in columns], axis=0) / best)
+        return found
+
+    def seeds_note(self, names: Sequence[str], games: Sequence[str] = ()) -> str:
+        """Which of these variants have other numbers of seeds than the study, as a sentence; with the rate that is judged."""
+        rows = self.means.reset_index()
+        rows = rows[rows["variant"].isin(names) & rows["game"].isin(games or self.games)]
+        others = other_seeds(rows[rows["learning_rate"] == self.rate], self.settings.seeds)
+        return f" Over {self.settings.seeds} seeds; with {power(self.rate)}, {others}." if others else ""
+
+
+def mean_over_games(shares: Sequence[np.ndarray], minus: Sequence[np.ndarray] = ()) -> Measured:
+    """The mean over games of what was measured by seed in each, less another such mean, with Welch's interval.
+
+    Runs on two games are independent, and each game may have its own number of seeds.
+    """
+    parts = [(sign / len(each), values) for sign, each in ((1, shares), (-1, minus)) for values in each]
+    value = sum(weight * values.mean() for weight, values in parts)
+    if min(len(values) for _, values in parts) < 2:
+        return Measured(float(value), -math.inf, math.inf)
+    squares = [weight**2 * values.var(ddof=1) / len(values) for weight, values in parts]
+    if sum(squares) == 0:
+        return Measured.exact(value)
+    freedom = sum(squares) ** 2 / sum(s * s / (len(v) - 1) for s, (_, v) in zip(squares, parts, strict=True))
+    return Measured.around(value, math.sqrt(sum(squares)), freedom)
+
+
+def other_seeds(table: pd.DataFrame, usual: int) -> str:
+    """Which variants of a table have other numbers of seeds than the usual one, in words."""
+    found: dict[tuple[int, str], list[str]] = {}
+    for (game, _, name), runs in table.groupby(["game", "learning_rate", "variant"]):
+        if (count := runs["seed"].nunique()) != usual:
+            found.setdefault((count, game), []).append(name)
+    return "; ".join(
+        f"{count} of {listed([*dict.fromkeys(names)])} on {game}" for (count, game), names in found.items()
+    )
+
+
+def listed(names: Sequence[str]) -> str:
+    return ", ".join(names)

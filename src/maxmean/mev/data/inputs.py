@@ -1,0 +1,206 @@
+"""Python data in any usual shape -> named options: sequences, mappings, arrays, DataFrames, counts, summaries."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays import is_torch
+from ..errors import ArgumentError, DataError
+from ..settings import check_truth
+from .counts import Counts
+from .options import Options
+from .samples import Samples
+from .summaries import Summaries
+
+if TYPE_CHECKING:
+    from .recognise import Columns
+
+
+def as_options(data: Any, columns: Mapping[str, Any], names: Sequence[str] | None, paired: bool | None) -> Options:
+    """Named options from ``data``, or, where that is None, from the arrays in ``columns``.
+
+    With a DataFrame, ``columns`` holds column names by role (by, value, successes, ...); otherwise arrays.
+    """
+    given = {role: value for role, value in columns.items() if value is not None}
+    if _is_frame(data):
+        return _named_and_paired(_from_frame(data, given), names, paired)
+    if data is None:
+        return _named_and_paired(Options(*_from_arrays(given)), names, paired)
+    if given:
+        raise ArgumentError(f"{', '.join(given)} can only be given with a DataFrame, or without data")
+    found, samples, taken_for = _from_samples(data)
+    options = _named_and_paired(Options(found, samples, taken_for, pairable=True), names, paired)
+    for name, values in zip(options.names, samples.values, strict=True):
+        wrong = np.flatnonzero(~np.isfinite(values))
+        if wrong.size:
+            raise DataError(f"option {name!r}: value {wrong[0] + 1} is {values[wrong[0]]}, not a finite number")
+    return options
+
+
+def _named_and_paired(options: Options, names: Sequence[str] | None, paired: bool | None) -> Options:
+    """The options with the names and the pairing that the caller asks for."""
+    if paired is not None:
+        check_truth("paired", paired)
+        options = replace(options, data=_paired(options.data, paired), pairable=paired)
+    if names is None:
+        return options
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise ArgumentError(f"names must be a list of strings, not {names!r}")
+    given_names = tuple(str(name) for name in names)
+    if len(given_names) != len(options.names):
+        raise ArgumentError(f"there are {len(options.names)} options, but {len(given_names)} names")
+    return replace(options, names=given_names)
+
+
+def _paired(data: Samples | Counts | Summaries, paired: bool) -> Samples | Counts | Summaries:
+    if not isinstance(data, Samples):
+        if paired:
+            raise ArgumentError("only observations can be paired, not counts or summaries")
+        return data
+    if paired and len(set(data.n)) > 1:
+        raise DataError("paired samples must have the same number of observations for every option")
+    return replace(data, paired=paired)
+
+
+def _is_frame(data: Any) -> bool:
+    return hasattr(data, "columns")
+
+
+def _from_frame(frame: Any, given: dict[str, Any]) -> Options:
+    """From a pandas DataFrame, or any other table that Arrow can read."""
+    import pyarrow as pa
+
+    from .collect import read_options
+    from .recognise import Columns
+
+    if hasattr(frame, "iloc"):
+        columns = [_arrow(frame.iloc[:, k]) for k in range(frame.shape[1])]
+        table = pa.Table.from_arrays(columns, names=[str(name) for name in frame.columns])
+    else:
+        table = pa.table(frame)
+    return read_options(table.to_batches(), _column_names(given, Columns), most=math.inf)  # it is in memory already
+
+
+def _arrow(column: Any) -> Any:
+    import pyarrow as pa
+
+    try:
+        return pa.array(column, from_pandas=True)
+    except pa.ArrowException:  # a mixture: as text, each value is judged in its row
+        return pa.array(
+            [None if missing else str(value) for value, missing in zip(column, column.isna(), strict=True)], pa.string()
+        )
+
+
+def _column_names(given: dict[str, Any], kind: type[Columns]) -> Columns:
+    for role, name in given.items():
+        if not isinstance(name, str):
+            raise ArgumentError(f"{role} names a column of the DataFrame, so it must be a string, not {name!r}")
+    return kind(**{f.name: given.get(f.name) for f in fields(kind)})
+
+
+def _from_arrays(given: dict[str, Any]) -> tuple[tuple[str, ...], Counts | Summaries, str]:
+    if not given:
+        raise DataError("no data: give samples, a DataFrame, successes and trials, or mean with se (or sd and n)")
+    unknown = set(given) & {"by", "value", "layout"}
+    if unknown:
+        raise ArgumentError(f"{', '.join(sorted(unknown))} needs a DataFrame")
+    names = next((list(map(str, v)) for v in given.values() if isinstance(v, Mapping)), None)
+    size = max(np.size(list(v.values()) if isinstance(v, Mapping) else v) for v in given.values())
+    names = names or default_names(size)
+    if not names:
+        raise DataError("there are no options")
+    arrays = {role: _column(role, values, names) for role, values in given.items()}
+    if {"successes", "trials"} & set(given):
+        if set(given) != {"successes", "trials"}:
+            raise DataError("counts need successes and trials, and nothing else")
+        _check_counts(names, arrays["successes"], arrays["trials"])
+        won, tried = (arrays[role].astype(np.int64) for role in ("successes", "trials"))
+        return tuple(names), Counts(won, tried), "counts"
+    if "mean" not in arrays:
+        raise DataError("summaries need the mean of every option")
+    for role in set(arrays) - {"mean"}:
+        negative = np.flatnonzero(arrays[role] < 0)
+        if negative.size:
+            raise DataError(f"option {names[negative[0]]!r}: {role} is negative ({arrays[role][negative[0]]:g})")
+    found = Summaries.of(arrays["mean"], arrays.get("se"), arrays.get("sd"), arrays.get("n"), names)
+    return tuple(names), found, "summaries"
+
+
+def _column(role: str, values: Any, names: list[str]) -> np.ndarray:
+    if isinstance(values, Mapping):
+        lookup = {str(key): value for key, value in values.items()}
+        missing = next((name for name in names if name not in lookup), None)
+        if missing is not None:
+            raise DataError(f"option {missing!r} has no {role}")
+        extra = next((name for name in lookup if name not in names), None)
+        if extra is not None:
+            raise DataError(f"option {extra!r} appears only in {role}")
+        values = [lookup[name] for name in names]
+    array = _numbers(values, role)
+    if array.ndim > 1 or array.size not in (1, len(names)):
+        raise DataError(f"{role} has {array.size} values for {len(names)} options")
+    array = np.broadcast_to(array, (len(names),))
+    wrong = np.flatnonzero(~np.isfinite(array))
+    if wrong.size:
+        raise DataError(f"option {names[wrong[0]]!r}: {role} is {array[wrong[0]]}, not a finite number")
+    return array
+
+
+def _check_counts(names: list[str], successes: np.ndarray, trials: np.ndarray) -> None:
+    for name, won, tried in zip(names, successes, trials, strict=True):
+        if won != int(won) or tried != int(tried) or won < 0 or won > tried or tried > 2**53:
+            raise DataError(f"option {name!r}: {won:g} successes out of {tried:g} trials")
+
+
+def _from_samples(data: Any) -> tuple[tuple[str, ...], Samples, str]:
+    if isinstance(data, Mapping):
+        names, samples = [str(key) for key in data], list(data.values())
+    elif hasattr(data, "ndim") or hasattr(data, "__array__"):
+        table = _numbers(data, "the data")
+        if table.ndim != 2:
+            raise DataError(f"an array needs two axes, observations and options, not {table.ndim}")
+        taken_for = f"array: {table.shape[0]} observations of {table.shape[1]} options"
+        return tuple(default_names(table.shape[1])), Samples.of(table), taken_for
+    elif isinstance(data, Iterable) and not isinstance(data, (str, bytes)):
+        samples = list(data)
+        names = default_names(len(samples))
+    else:
+        raise DataError(
+            f"samples are a list or mapping of arrays, a 2-D array or a DataFrame, not {type(data).__name__}"
+        )
+    if not samples:
+        raise DataError("there are no options")
+    arrays = [_numbers(values, f"option {name!r}") for name, values in zip(names, samples, strict=True)]
+    for name, array in zip(names, arrays, strict=True):
+        if array.ndim != 1:
+            raise DataError(f"option {name!r} needs a list of values, not an array with {array.ndim} axes")
+    return tuple(names), Samples(tuple(arrays)), f"samples of {len(names)} options"
+
+
+def default_names(options: int) -> list[str]:
+    return [f"option {k + 1}" for k in range(options)]
+
+
+def _numbers(values: Any, what: str) -> np.ndarray:
+    if is_torch(values):
+        values = values.detach().cpu().numpy()
+    if isinstance(values, np.ma.MaskedArray):
+        values = np.ma.filled(values.astype(np.float64), np.nan)  # what is masked must not count
+    dtype = getattr(values, "dtype", None)
+    if getattr(dtype, "kind", None) in ("c", "m", "M"):  # NumPy would make real numbers of them
+        raise DataError(f"{what} holds values of type {dtype}, not real numbers")
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        for k, value in enumerate(values if isinstance(values, Iterable) else ()):
+            try:
+                float(value)
+            except (TypeError, ValueError):
+                raise DataError(f"{what}: value {k + 1} is {value!r}, not a number") from None
+        raise DataError(f"{what} cannot be read as numbers") from None

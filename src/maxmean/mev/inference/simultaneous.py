@@ -1,0 +1,102 @@
+"""Intervals that hold for all options at once: the quantile of the largest absolute z-score."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+import numpy as np
+
+from ..arrays import special
+from ..errors import ArgumentError
+
+_LOG2_DRAWS = 13  # of the quasi-Monte Carlo quantile
+_HELD = 1_000_000  # numbers worked on at once, of draws times options
+_SLACK = 1e-6  # asymmetry and negative eigenvalues of a correlation matrix that single precision explains
+
+
+def max_quantile(covariance: np.ndarray, beta: float) -> float:
+    """c_beta, the 1 - beta quantile of the largest |xi_j|/sigma_j; refuses a matrix that is no covariance matrix."""
+    errors = np.sqrt(diagonal(covariance))
+    doubtful = errors > 0
+    if covariance.ndim == 2 and np.count_nonzero(covariance) > np.count_nonzero(doubtful):
+        if covariance[~doubtful].any() or covariance[:, ~doubtful].any():
+            raise ArgumentError("covariance must be positive semi-definite, but an option without variance covaries")
+        errors = errors[doubtful]
+        with np.errstate(over="ignore", under="ignore"):
+            correlation = covariance[np.ix_(doubtful, doubtful)] / errors / errors[:, None]
+        correlation = np.clip(correlation, -2, 2)  # finite, and still refused
+        asymmetry = np.abs(correlation - correlation.T)
+        if asymmetry.max() > _SLACK:
+            i, j = np.flatnonzero(doubtful)[list(np.unravel_index(asymmetry.argmax(), asymmetry.shape))]
+            raise ArgumentError(
+                f"covariance must be symmetric, but holds {covariance[i, j]:g} and {covariance[j, i]:g} "
+                f"for options {i} and {j}"
+            )
+        return _correlated_quantile(correlation.tobytes(), errors.size, beta)
+    return _independent_quantile(int(np.count_nonzero(doubtful)), beta)
+
+
+def _independent_quantile(options: int, beta: float) -> float:
+    """The c with (2 Phi(c) - 1)^M = 1 - beta; by Šidák's inequality (1967) no correlation makes it larger."""
+    if options == 0 or beta == 0:
+        return math.inf if options else 0.0
+    return -float(special(np).ndtri(-math.expm1(math.log1p(-beta) / options) / 2))
+
+
+@lru_cache(maxsize=8)  # a simulation or a bootstrap asks for the same matrix again and again
+def _correlated_quantile(matrix: bytes, options: int, beta: float) -> float:
+    """c_beta under a correlation matrix R, from P(max |xi| > c) = 2 M Phi(-c) E[1/S].
+
+    The expectation draws an option j at random and xi given xi_j > c; S counts the options with abs(xi) > c, at least
+    one. This importance sampling (Adler, Blanchet and Liu, 2012) makes every draw a rare event: thousands suffice.
+    """
+    correlation = np.frombuffer(matrix).reshape(options, options)
+    spectrum, vectors = np.linalg.eigh((correlation + correlation.T) / 2)
+    if spectrum[0] < -_SLACK * options:
+        raise ArgumentError(
+            f"covariance must be positive semi-definite, but its correlation matrix has eigenvalue {spectrum[0]:.3g}"
+        )
+    if beta == 0:
+        return math.inf
+    from scipy.optimize import brentq
+    from scipy.stats import qmc
+
+    ndtr, ndtri = special(np).ndtr, special(np).ndtri
+    kept = np.flatnonzero(spectrum > 1e-14 * options)[::-1]  # the first dimensions are the most evenly filled
+    dimensions = kept.size + 2
+    points = qmc.Sobol(dimensions, scramble=False).random_base2(_LOG2_DRAWS)
+    # A random shift instead of scrambling: the same on every version of SciPy.
+    points += np.random.default_rng(0).random(dimensions)  # in place, for there may be thousands of dimensions
+    points %= 1
+    np.clip(points, 1e-16, 1 - 1e-16, out=points)
+    chosen = np.minimum((points[:, 0] * options).astype(int), options - 1)
+    tails = points[:, 1].copy()
+    ndtri(points, out=points)
+    draws = points[:, 2:] @ (vectors[:, kept] * np.sqrt(spectrum[kept])).T
+    del points, vectors
+    step = max(1, _HELD // options)
+    pieces = [slice(k, k + step) for k in range(0, len(draws), step)]
+    for piece in pieces:  # the part of xi that is independent of xi_j
+        xi, j = draws[piece], chosen[piece]
+        xi -= correlation[j] * xi[np.arange(len(xi)), j, None]
+
+    def surplus(c: float) -> float:
+        exceeding = -ndtri(tails * ndtr(-c))[:, None]
+        count = np.concatenate(
+            [
+                np.count_nonzero(np.abs(draws[piece] + correlation[chosen[piece]] * exceeding[piece]) > c, axis=1)
+                for piece in pieces
+            ]
+        )
+        return 2 * options * float(ndtr(-c)) * float(np.mean(1 / np.maximum(count, 1))) - beta
+
+    # 1/M <= 1/S <= 1 puts the root between the quantile of a single option and Bonferroni's.
+    low, high = (-float(ndtri(beta / (2 * m))) for m in (1, options))
+    root = float(brentq(surplus, low * (1 - 1e-9), high * (1 + 1e-9), xtol=1e-9))
+    return min(max(root, low), _independent_quantile(options, beta))
+
+
+def diagonal(covariance: np.ndarray) -> np.ndarray:
+    """The variances: the diagonal of a covariance matrix, or the array itself if it holds variances only."""
+    return covariance if covariance.ndim == 1 else covariance.diagonal()

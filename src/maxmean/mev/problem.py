@@ -1,0 +1,223 @@
+"""The problem that is estimated: named options, their data, and what was chosen about the estimators."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from .data import Counts, Data, Samples, Summaries
+from .data.inputs import as_options
+from .data.limits import MOST_PAIRED, MOST_RESAMPLES, TOO_MANY_PAIRED
+from .data.moments import unit_for
+from .data.options import Options, refuse_unusable
+from .errors import ArgumentError, DataError
+from .inference import RESAMPLES, Bootstrap, WinnerMean, bootstrap, infer_winner, probability_best
+from .kernels import Gaussian, Kernel, as_kernel
+from .methods import (
+    METHODS,
+    NEEDS_PAIRS,
+    PAIRED,
+    SPLITTING,
+    Evaluation,
+    Settings,
+    check_method,
+    evaluate,
+    parse_kernel,
+)
+from .probabilities import MOST_INTEGRATED
+from .settings import check_level, check_number, check_truth, check_whole
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Named options, ready to be estimated: the data in units and direction in which larger is better.
+
+    A value x of the user's data is ``origin + direction * unit * y`` for a y in here.
+    """
+
+    names: tuple[str, ...]
+    data: Samples | Counts | Summaries
+    settings: Settings
+    seed: int = 0
+    resamples: int = RESAMPLES
+    origin: float = 0.0
+    direction: int = 1
+    unit: float = 1.0
+    taken_for: str = ""
+    pairable: bool = False
+    _evaluations: dict[str, Evaluation] = field(default_factory=dict, init=False, repr=False)
+    _bootstraps: dict[str, Bootstrap] = field(default_factory=dict, init=False, repr=False)
+
+    @classmethod
+    def of(cls, options: Options, settings: Settings, *, lower_is_better: bool, seed: int, resamples: int) -> Problem:
+        """Check settings and data, once; flip and rescale the data so that larger is better and no square overflows."""
+        check_truth("lower_is_better", lower_is_better)
+        check_whole("seed", seed, 0)
+        check_whole("resamples", resamples, 2, MOST_RESAMPLES)
+        refuse_unusable(options)
+        data, origin, unit = options.data, 0.0, 1.0
+        if isinstance(data, Samples) and data.paired and len(options.names) > MOST_PAIRED:
+            raise DataError(TOO_MANY_PAIRED)
+        if isinstance(data, Counts):
+            if lower_is_better:  # few successes are many failures
+                data, origin = Counts(data.trials - data.successes, data.trials), 1.0
+        else:
+            unit = data.unit if isinstance(data, Summaries) else unit_for(*data.values)
+            further = 1.0 if isinstance(data, Summaries) else 1 / unit
+            data = data.scaled(-further if lower_is_better else further)
+        direction = -1 if lower_is_better else 1
+        for name, variance in zip(options.names, data.variances, strict=True):
+            if not math.isfinite(variance):
+                raise DataError(f"option {name!r} spreads too widely for its variance to be a number")
+        return cls(
+            options.names, data, settings, seed, resamples, origin, direction, unit, options.taken_for, options.pairable
+        )
+
+    @property
+    def lower_is_better(self) -> bool:
+        return self.direction < 0
+
+    def outward(self, value: float) -> float:
+        """A value in the user's units."""
+        return self.origin + self.direction * self.unit * float(value)
+
+    def interval(self, low: float, high: float) -> tuple[float, float]:
+        """An interval in the user's units, its lower end first; rates stay within [0, 1]."""
+        ends = sorted((self.outward(low), self.outward(high)))
+        if isinstance(self.data, Counts):
+            ends = [min(max(end, 0.0), 1.0) for end in ends]
+        return ends[0], ends[1]
+
+    @cached_property
+    def means(self) -> list[float]:
+        return [self.outward(mean) for mean in self.data.means]
+
+    @cached_property
+    def standard_errors(self) -> list[float]:
+        return [self.unit * math.sqrt(variance) for variance in self.data.variances]
+
+    @cached_property
+    def probability_best(self) -> np.ndarray:
+        return probability_best(self.data, seed=self.seed)
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The methods that the data allow."""
+        return tuple(method for method in METHODS if self.refusal(method) is None)
+
+    def refusal(self, method: str) -> str | None:
+        """Why a method cannot be used here, or None."""
+        if method in PAIRED and self.paired_data is None:
+            return NEEDS_PAIRS
+        if method in PAIRED and len(self.names) > MOST_PAIRED:
+            return f"compares up to {MOST_PAIRED:,} options as pairs"
+        if method == "we" and self.settings.draws is None and len(self.names) > MOST_INTEGRATED:
+            return f"integrates over up to {MOST_INTEGRATED} options; with more, set the number of draws (--draws 100)"
+        if method not in SPLITTING:
+            return None
+        if isinstance(self.data, Summaries):
+            return "splits the observations, and only summaries were given"
+        parts = self.settings.parts if method == "mme" else 2
+        few = next((name for name, n in zip(self.names, self.data.n, strict=True) if n < parts), None)
+        return None if few is None else f"splits each option in {parts}, and {few!r} has too few values"
+
+    @cached_property
+    def paired_data(self) -> Data | None:
+        """The data with covariances: paired samples, or samples of equal length that may be treated as pairs."""
+        if not isinstance(self.data, Samples) or not (self.data.paired or self.pairable) or len(set(self.data.n)) > 1:
+            return None
+        return self.data if self.data.paired else Samples(self.data.values, paired=True)
+
+    def data_for(self, method: str) -> Data:
+        return (self.paired_data or self.data) if method in PAIRED else self.data
+
+    def evaluate(self, method: str) -> Evaluation:
+        """What ``method`` makes of the data, computed once."""
+        if check_method(method) not in self._evaluations:
+            refusal = self.refusal(method)
+            if refusal is not None:
+                raise DataError(f"{method} {refusal}")
+            self._evaluations[method] = evaluate(method, self.data_for(method), self.settings, rng=self.seed)
+        return self._evaluations[method]
+
+    def bootstraps(self, methods: Sequence[str], progress: Callable[[int], object]) -> dict[str, Bootstrap]:
+        """Bootstraps of ``methods``, each computed once; methods that use the same data share their resamples."""
+        for star in (False, True):
+            missing = [m for m in methods if m not in self._bootstraps and (m in PAIRED) == star]
+            if missing:
+                found = bootstrap(
+                    self.data_for(missing[0]),
+                    missing,
+                    self.settings,
+                    resamples=self.resamples,
+                    seed=self.seed,
+                    values={method: float(self.evaluate(method).value) for method in missing},
+                    progress=progress,
+                )
+                self._bootstraps.update(found)
+        return {method: self._bootstraps[method] for method in methods}
+
+    def winner(self, level: float = 0.95, beta: float | None = None) -> NamedWinner:
+        check_level(level)
+        if beta is not None:
+            check_number("beta", beta)
+            if not 0 <= beta < 1 - level:
+                raise ArgumentError(f"beta must lie in [0, 1 - level), here [0, {1 - level:.6g}), not {beta}")
+        spread = self.data.variances if self.data.covariances is None else self.data.covariances
+        found = infer_winner(self.data.means, spread, level=level, beta=beta)
+        conditional, hybrid = (
+            WinnerMean(self.outward(mean.value), self.interval(*mean.interval))
+            for mean in (found.conditional, found.hybrid)
+        )
+        best = self.data.means == self.data.means.max()
+        tied = tuple(name for name, tie in zip(self.names, best, strict=True) if tie) if best.sum() > 1 else ()
+        return NamedWinner(self.names[found.index], self.means[found.index], conditional, hybrid, tied)
+
+
+def as_problem(
+    data: Any = None,
+    *,
+    by: Any = None,
+    value: Any = None,
+    successes: Any = None,
+    trials: Any = None,
+    mean: Any = None,
+    se: Any = None,
+    sd: Any = None,
+    n: Any = None,
+    names: Sequence[str] | None = None,
+    paired: bool | None = None,
+    alpha: float = 0.1,
+    kernel: Kernel | Callable[[Any], Any] | str = Gaussian(),  # noqa: B008  (frozen)
+    draws: int | None = None,
+    parts: int = 2,
+    lower_is_better: bool = False,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> Problem:
+    """The problem that the arguments of :func:`maxmean.estimate` describe, all but the method."""
+    columns = {"by": by, "value": value, "successes": successes, "trials": trials, "mean": mean, "se": se, "sd": sd}
+    chosen = parse_kernel(kernel) if isinstance(kernel, str) else as_kernel(kernel)
+    settings = Settings(alpha, chosen, draws, parts)
+    options = as_options(data, columns | {"n": n}, names, paired)
+    return Problem.of(options, settings, lower_is_better=lower_is_better, seed=seed, resamples=resamples)
+
+
+@dataclass(frozen=True)
+class NamedWinner:
+    """The option with the best sample mean, and its own mean, corrected for selection."""
+
+    option: str
+    naive: float
+    """Its sample mean: too good, because it was selected for being good."""
+    conditional: WinnerMean
+    """Median-unbiased given that it won."""
+    hybrid: WinnerMean
+    """The same, kept inside a simultaneous interval: much shorter after a close race."""
+    tied: tuple[str, ...] = ()
+    """All options that tie for the best mean, if several do. Neither correction applies then."""

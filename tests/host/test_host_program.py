@@ -1,0 +1,168 @@
+"""The host's program does what the core does: the same update on the rows that its words choose, the same roll-outs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from host_toys import Counter, Walk, small
+from maxmean import DQN, KEBDQN, AdaTEBDQN, MaxMinDQN
+from maxmean.deep.core import replay
+from maxmean.deep.core.run import Purpose, derive
+from maxmean.deep.host import HostAgent
+from maxmean.envs.random import below, word_array
+
+AGENTS: list[tuple[type[HostAgent], dict[str, Any]]] = [
+    (DQN, {}),
+    (KEBDQN, {"k": 3, "mask": 0.5}),
+    (MaxMinDQN, {"n": 2}),
+]
+
+
+def trained(kind: type[HostAgent], steps: int, **settings: Any) -> HostAgent:
+    return kind(Walk(), eval_env=Walk(), **small(**settings)).learn(steps)
+
+
+@pytest.mark.parametrize(("kind", "own"), AGENTS, ids=lambda value: getattr(value, "__name__", ""))
+def test_a_step_is_one_of_deeps_updates(kind: type[HostAgent], own: dict[str, Any]) -> None:
+    """A training of 41 steps is one of 40 and deep's update on the batch that the 41st step's words choose."""
+    before, after = (trained(kind, steps, test_interval=1_000, **own).driver for steps in (40, 41))
+    learning, settings = after.program.learning, after.choice.settings
+    call = before.clock.calls
+    words = word_array(before.run.key, jnp.uint32(3 * call + 1), settings.batch_size + 1)
+    rows = replay.read(after.run.replay, jnp.int32(41), words[1:])
+    batch = learning.batch(jax.vmap(learning.layout.unpack)(rows))
+    run = before.run
+    learner, _ = jax.jit(learning.update)(run.learner, batch, run.traits, words[0])
+    for ours, deeps in zip(jax.tree.leaves(after.run.learner), jax.tree.leaves(learner), strict=True):
+        np.testing.assert_allclose(ours, deeps, rtol=1e-5, atol=1e-7)
+
+
+def test_actions_are_chosen_with_the_weights_before_the_update() -> None:
+    """Each action is the one that the episode's head preferred on what was seen, before the step's update."""
+    driver = trained(KEBDQN, 40, k=5, test_interval=1_000, learning_rate=0.1).driver
+    network, chosen = driver.program.network, []
+    for _ in range(40):
+        weights = jax.tree.map(np.array, driver.run.learner.weights)
+        driver.step()
+        head = below(derive(driver.run.key, Purpose.HEAD, driver.lanes.episode[0])[0], 5)
+        q = network.member_values(weights, jnp.asarray(driver.lanes.seen), head)
+        assert int(driver.pending[0]) == int(jnp.argmax(q))
+        chosen.append(int(driver.pending[0]))
+    assert set(chosen) == {0, 1}
+
+
+def test_updates_that_never_come_are_said() -> None:
+    with pytest.warns(UserWarning, match=r"the first 5 steps .*, and an update comes every 100 steps \(train_every\)"):
+        DQN("CartPole-v1", **small(warmup=5, train_every=100)).learn(60)
+
+
+def test_warm_up_steps_are_random_and_nothing_is_learned() -> None:
+    with pytest.warns(UserWarning, match="nothing is learned yet: the first 20 steps are random ones"):
+        agent = trained(DQN, 20)
+    actions = jax.vmap(agent.driver.program.learning.layout.unpack)(agent.driver.run.replay[:20]).action
+    assert 3 < int(np.sum(actions)) < 17
+    assert agent.driver.clock.updates == 0
+    assert np.isnan(agent.table["loss"]).all()
+
+
+def test_training_less_often_updates_less_often() -> None:
+    often, seldom = trained(DQN, 60), trained(DQN, 60, train_every=4, gradient_steps=2)
+    assert often.driver.clock.updates == 40
+    assert seldom.driver.clock.updates == 20
+    assert int(np.asarray(seldom.driver.run.learner.moments.count)) == 20
+
+
+def test_the_target_is_a_copy_every_period() -> None:
+    agent = trained(DQN, 40)  # 20 updates, period 10: copied by the last of them
+    learner = agent.driver.run.learner
+    for weights, target in zip(jax.tree.leaves(learner.weights), jax.tree.leaves(learner.target), strict=True):
+        np.testing.assert_array_equal(weights, target)
+    learner = agent.learn(1).driver.run.learner
+    assert (np.asarray(learner.weights.hidden.weights) != np.asarray(learner.target.hidden.weights)).any()
+
+
+def test_the_replay_is_written_in_place() -> None:
+    """A hundred thousand transitions are not copied for one more: the call's temporary memory is a small part of them."""
+    agent = DQN(Counter(), eval_env=Counter(), **small(replay_capacity=100_000))
+    driver = agent.driver
+    driver.begin()
+    rows = np.zeros((1, driver.program.layout.words), np.uint32)
+    memory = driver.program.learn.lower(driver.run, rows).compile().memory_analysis()  # type: ignore[attr-defined]
+    assert memory.temp_size_in_bytes < driver.run.replay.nbytes / 10
+    assert memory.alias_size_in_bytes >= driver.run.replay.nbytes
+
+
+def test_the_bias_of_a_constant_is_known() -> None:
+    """With all weights zero Q is zero, so the bias is minus the mean discounted return, head by head, from the start."""
+    agent = KEBDQN(Counter(), eval_env=Counter(), k=2, discount=0.5, **small(bias_episodes_per_head=4))
+    agent.driver.begin()
+    run = agent.driver.run
+    weights = jax.tree.map(jnp.zeros_like, run.learner.weights)
+    agent.driver.run = run._replace(learner=run.learner._replace(weights=weights))
+    returns = [sum(0.5 ** (u - t) * u for u in range(t, 5)) for t in range(5)]
+    found = agent.bias()
+    assert found.value == pytest.approx(-np.mean(returns), rel=1e-6)
+    assert found.heads == pytest.approx([found.value] * 2)
+    assert found.error == pytest.approx(0.0, abs=1e-6)
+    assert (found.how, found.pairs, found.episodes) == ("reset states", 40, 8)
+
+
+def test_roll_outs_begin_in_stored_states_where_they_can() -> None:
+    """From the middle of an episode fewer pairs are visited than from its start."""
+    agent = trained(DQN, 60, measure_bias=True, bias_episodes=20)
+    found = agent.bias()
+    assert found.how == "stored states"
+    assert 20 <= found.pairs < 20 * 5
+    assert {seen[1] for seen, _ in agent.driver.kept} == set(range(5))
+
+
+def test_roll_outs_leave_the_training_alone() -> None:
+    with_bias, without = trained(DQN, 60, measure_bias=True, bias_episodes=2), trained(DQN, 60)
+    np.testing.assert_array_equal(with_bias.driver.run.replay, without.driver.run.replay)
+
+
+def test_asking_an_agent_leaves_the_environment_alone() -> None:
+    """Its owner may be in the middle of an episode, before anything is learned."""
+    env = Walk()
+    agent = DQN(env, eval_env=Walk(), **small())
+    observation, _ = env.reset(seed=1)
+    env.step(0)
+    agent.predict(observation)
+    agent.bias(1)
+    assert (env.episode, env.time) == (0, 1)
+
+
+def test_an_environment_that_fails_at_its_first_reset_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = DQN(Walk(), eval_env=Walk(), **small())
+
+    def fail(**_: Any) -> Any:
+        raise OSError("the simulator does not answer")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(agent.env, "reset", fail)
+        with pytest.raises(OSError, match="does not answer"):
+            agent.learn(30)
+    assert agent.learn(30).num_timesteps == 30
+
+
+def test_alpha_moves_as_deep_moves_it() -> None:
+    """Zero weights, counters of five steps, horizon 4: the returns exceed the values by a sum that can be worked out."""
+    agent = AdaTEBDQN(Counter(), eval_env=Counter(), k=2, step_size=1e-3, horizon=4, alpha=0.1, discount=0.5, **small())
+    agent.driver.begin()
+    run = agent.driver.run
+    run = run._replace(learner=run.learner._replace(weights=jax.tree.map(jnp.zeros_like, run.learner.weights)))
+    player = agent.driver.player()
+    assert player is not None
+    moved = player.adapt(run, 0)
+    returns = [sum(0.5 ** (u - t) * u for u in range(t, 4)) for t in range(4)]  # nothing after the horizon: Q is zero
+    assert float(moved.traits.parameter) == pytest.approx(0.1 + 1e-3 * sum(returns), rel=1e-5)
+
+
+def test_an_agent_that_adapts_does() -> None:
+    agent = trained(AdaTEBDQN, 100, k=2, horizon=4, step_size=1e-3)
+    assert agent.table["alpha"].iloc[-1] != 0.25

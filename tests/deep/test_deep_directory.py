@@ -22,7 +22,7 @@ from rich.console import Console
 
 from deep_toys import CORRIDOR
 from inside import maxmean
-from maxmean import deep
+from maxmean import deep, storage
 from maxmean.deep import checkpoint, directory
 from maxmean.deep.records import Records
 from strangers import linked, untouched
@@ -227,7 +227,7 @@ def test_a_plan_that_is_no_file_is_refused_and_nothing_waits_for_it(tmp_path: Pa
 def tamper(folder: Path, change: Callable[[Path], None]) -> None:
     """Change a checkpoint as a stranger does who computes the checksums anew."""
     change(folder)
-    sums = {name: checkpoint._checksum(folder / name) for name in checkpoint._files(folder)}
+    sums = {name: storage.sha256_of(folder / name) for name in checkpoint._files(folder)}
     (folder / "checksums.json").write_text(json.dumps(sums))
 
 
@@ -330,13 +330,13 @@ def test_checksums_are_not_followed_out_of_the_checkpoint(
     sums = json.loads((newest / "checksums.json").read_text())
     (newest / "checksums.json").write_text(json.dumps({name: "0" * 64, **sums}))
     opened: list[Path] = []
-    real = checkpoint._checksum
+    real = storage.sha256_of
 
     def spied(path: Path) -> str:
         opened.append(path)
         return real(path)
 
-    monkeypatch.setattr(checkpoint, "_checksum", spied)
+    monkeypatch.setattr(checkpoint, "sha256_of", spied)
     train(tmp_path / "run", 500)
     assert f"{name} is missing" in " ".join(capsys.readouterr().err.split()).replace("- ", "-")
     assert all(path.resolve().is_relative_to(tmp_path / "run" / "checkpoints") for path in opened)

@@ -5,7 +5,6 @@ Reading one believes nothing that it says of itself: what is read are the arrays
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -19,8 +18,8 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
+from ..storage import PREFIX, flush, refuse_links, sha256_of, write_whole
 from ..untrusted import ContentError, read_json
-from ..whole import PREFIX, refuse_links, write_whole
 from .core.memory import size
 from .directory import CheckpointError, clear, system_error, writing
 from .records import Records
@@ -81,7 +80,7 @@ def save(folder: Path, blocks: Sequence[Advancing], records: Records) -> None:
         try:
             _write(beside, arrays, [block.step for block in blocks], records)
             os.replace(beside, path)
-            _sync(folder)
+            flush(folder)
         except BaseException:
             shutil.rmtree(beside, ignore_errors=True)
             raise
@@ -98,10 +97,10 @@ def _write(folder: Path, arrays: dict[str, np.ndarray], steps: list[int], record
         raise system_error(error) from None
     records.write(folder)
     write_whole(folder / "steps.json", json.dumps(steps).encode(), within=folder)
-    sums = {name: _checksum(folder / name) for name in _files(folder)}
+    sums = {name: sha256_of(folder / name) for name in _files(folder)}
     write_whole(folder / SUMS, json.dumps(sums, indent=1, sort_keys=True).encode(), within=folder)
     for name in _files(folder):
-        _sync(folder / name)
+        flush(folder / name)
 
 
 def _need_room(folder: Path, arrays: Any) -> None:
@@ -145,7 +144,7 @@ def _check(path: Path) -> None:
         if name not in sums:
             raise ContentError(f"{name} is not in its list of checksums")
         try:
-            changed = _checksum(path / name) != sums[name]
+            changed = sha256_of(path / name) != sums[name]
         except OSError as error:
             raise ContentError(f"{name} cannot be read: {error.strerror}") from None
         if changed:
@@ -243,16 +242,3 @@ def _files(folder: Path) -> list[str]:
         if path.is_file() and path.name != SUMS:
             found.append(path.relative_to(folder).as_posix())
     return found
-
-
-def _checksum(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -5,7 +5,6 @@ A new experiment is one file in ``lab/experiments/`` with one subclass of :class
 
 from __future__ import annotations
 
-import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 import numpy as np
 
 from ..errors import missing
+from ..storage import sha256
 from .claims import Claim, Judge
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.console import Console
 
-    from .tables import Layout
+    from .tables import TableLayout
 
 SCALES = ("quick", "custom", "study", "paper")
 """From the smallest to the largest; ``custom`` is any of the others with some setting changed."""
@@ -91,7 +91,7 @@ class Experiment(ABC, Generic[S]):
     def compute(self, settings: S, part: Mapping[str, Any], rng: np.random.Generator) -> pd.DataFrame:
         """One shard's table. All its randomness comes from ``rng``."""
 
-    def layout(self, settings: S, part: Mapping[str, Any]) -> Layout | None:
+    def layout(self, settings: S, part: Mapping[str, Any]) -> TableLayout | None:
         """What one shard's table has, so that a table that somebody else wrote can be checked; None if that is not known."""
         return None
 
@@ -122,7 +122,7 @@ class Experiment(ABC, Generic[S]):
         """The figures, by a short name."""
 
     def check(self, settings: S) -> None:
-        """Raise a DataError for what cannot be run, before anything is; for what the settings cannot know by themselves."""
+        """Raise a LabError for what cannot be run, before anything is; for what the settings cannot know by themselves."""
 
     def remarks(self, settings: S) -> Sequence[str]:
         """What one may not expect of these settings, a line each."""
@@ -163,7 +163,7 @@ class Shard:
     @property
     def _digest(self) -> bytes:
         content = json.dumps(asdict(self), sort_keys=True, separators=(",", ":"), allow_nan=False)
-        return hashlib.sha256(content.encode()).digest()
+        return bytes.fromhex(sha256([content.encode()]))
 
     def rng(self) -> np.random.Generator:
         """The shard's own generator: it depends on nothing but the content."""

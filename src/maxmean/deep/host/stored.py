@@ -6,7 +6,6 @@ kilobytes on a disk may say that they are gigabytes.
 
 from __future__ import annotations
 
-import hashlib
 import math
 import os
 import stat
@@ -68,11 +67,15 @@ class Stored:
         """The same array with more rows, of zeros."""
         return replace(self, shape=(rows, *self.shape[1:]))
 
+    def parts(self) -> Iterator[bytes]:
+        """Its bytes, a block at a time."""
+        return self.file.parts(self.begin, self.length)
+
     def read(self) -> np.ndarray:
         """The array itself."""
         found = np.zeros(self.shape, self.dtype)
         there, done = found.reshape(-1).view(np.uint8), 0
-        for part in self.file.parts(self.begin, self.length):
+        for part in self.parts():
             there[done : done + len(part)] = np.frombuffer(part, np.uint8)
             done += len(part)
         return found
@@ -111,13 +114,3 @@ def _array(file: OpenFile, data: int, said: Mapping[str, Any]) -> Stored:
     if end - begin != math.prod(shape) * kind.itemsize:
         raise ContentError(f"an array of the shape {list(shape)} does not have {end - begin:,} bytes")
     return Stored(file, data + begin, end - begin, shape, kind)
-
-
-def checksum(said: str, arrays: Mapping[str, Stored]) -> str:
-    """As :func:`maxmean.deep.host.saving.checksum`, without an array in memory."""
-    digest = hashlib.sha256(said.encode())
-    for name in sorted(arrays):
-        digest.update(name.encode())
-        for part in arrays[name].file.parts(arrays[name].begin, arrays[name].length):
-            digest.update(part)
-    return digest.hexdigest()

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...mev.data import DataError
 from ...mev.processes import autocorrelated
 from ..claims import Finding, Measured
+from ..errors import LabError
 from ..experiment import Results
 from ..figures import canvas, caption, line
-from ..tables import Layout
+from ..tables import TableLayout
 from .simulation import Curves, DependenceStudy, Settings, curves
 
 if TYPE_CHECKING:
@@ -47,12 +47,12 @@ class Autocorrelation(DependenceStudy):
     def sample(self, settings: Settings, rng: np.random.Generator) -> pd.DataFrame:
         return _paths(settings, rng)
 
-    def sample_layout(self, settings: Settings) -> Layout:
-        return Layout(2 * settings.n * len(settings.rhos), ("rho", "option", "x", "y"), ("what",))
+    def sample_layout(self, settings: Settings) -> TableLayout:
+        return TableLayout(2 * settings.n * len(settings.rhos), ("rho", "option", "x", "y"), ("what",))
 
     def check(self, settings: Settings) -> None:
         if min(settings.rhos) < 0:
-            raise DataError(f"each entry of rhos must be a number from 0 to 0.999 here, not {min(settings.rhos)}")
+            raise LabError(f"each entry of rhos must be a number from 0 to 0.999 here, not {min(settings.rhos)}")
 
     def figures(self, results: Results[Settings]) -> dict[str, Figure]:
         return {"paths": _draw_paths(results), "curves": curves(results, list(ESTIMATORS))}

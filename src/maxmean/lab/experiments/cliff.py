@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...mev.data import DataError
 from ..claims import Finding, Measured
+from ..errors import LabError
 from ..experiment import Experiment, Results
 from ..figures import GREY, canvas, caption, legend_below, line
 from ..settings import Range, limited, within
-from ..tables import Layout
+from ..tables import TableLayout
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,9 +76,9 @@ class Settings:
             max_steps=Range(1, 10**9),
         )
         if self.blocks > self.runs:
-            raise DataError(f"blocks must be at most as many as runs, {self.runs:,}, not {self.blocks:,}")
+            raise LabError(f"blocks must be at most as many as runs, {self.runs:,}, not {self.blocks:,}")
         if self.episodes % self.window:
-            raise DataError(f"episodes must be a multiple of window, {self.window:,}, not {self.episodes:,}")
+            raise LabError(f"episodes must be a multiple of window, {self.window:,}, not {self.episodes:,}")
         limited("blocks times episodes over window", self.blocks * self.episodes // self.window, 10**6)
 
 
@@ -98,9 +98,9 @@ class Cliff(Experiment[Settings]):
     def parts(self, settings: Settings) -> Sequence[Mapping[str, Any]]:
         return [{"algorithm": name, "rule": rule} for name in ALGORITHMS for rule in RULES]
 
-    def layout(self, settings: Settings, part: Mapping[str, Any]) -> Layout:
+    def layout(self, settings: Settings, part: Mapping[str, Any]) -> TableLayout:
         rows = settings.blocks * settings.episodes // settings.window
-        return Layout(rows, ("episode", "return", "value", "length", "block"), ("algorithm", "rule"))
+        return TableLayout(rows, ("episode", "return", "value", "length", "block"), ("algorithm", "rule"))
 
     def compute(self, settings: Settings, part: Mapping[str, Any], rng: np.random.Generator) -> pd.DataFrame:
         import pandas as pd

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...mev.data import DataError
 from ..claims import Finding, Measured
+from ..errors import LabError
 from ..experiment import Experiment, Results
 from ..figures import canvas, caption, legend_below, line
 from ..settings import Range, within
-from ..tables import Layout
+from ..tables import TableLayout
 from .cliff import RULES, exploration, make_algorithm
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Settings:
             max_steps=Range(1, 10**9),
         )
         if self.interim_blocks > self.interim_runs:
-            raise DataError(
+            raise LabError(
                 f"interim_blocks must be at most as many as interim_runs, {self.interim_runs:,}, not {self.interim_blocks:,}"
             )
 
@@ -77,9 +77,9 @@ class CliffRates(Experiment[Settings]):
             for rule in RULES
         ]
 
-    def layout(self, settings: Settings, part: Mapping[str, Any]) -> Layout:
+    def layout(self, settings: Settings, part: Mapping[str, Any]) -> TableLayout:
         rows = len(settings.rates) * _groups(settings, part)
-        return Layout(rows, ("rate", "block", "return"), ("what", "algorithm", "rule"))
+        return TableLayout(rows, ("rate", "block", "return"), ("what", "algorithm", "rule"))
 
     def compute(self, settings: Settings, part: Mapping[str, Any], rng: np.random.Generator) -> pd.DataFrame:
         import pandas as pd

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...mev.data import DataError
 from ..claims import Finding, Measured
+from ..errors import LabError
 from ..experiment import Experiment, Results
 from ..figures import canvas, caption, line, logarithmic
 from ..settings import Range, limited, within
-from ..tables import Layout
+from ..tables import TableLayout
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,7 +48,7 @@ class Settings:
             steps=Range(1, 10**12, entries=(2, 100)),
         )
         if self.branching > self.states:
-            raise DataError(f"branching must be at most as many as states, {self.states:,}, not {self.branching:,}")
+            raise LabError(f"branching must be at most as many as states, {self.states:,}, not {self.branching:,}")
         limited("states times actions times branching", self.states * self.actions * self.branching, 10**6)
 
 
@@ -70,9 +70,9 @@ class Convergence(Experiment[Settings]):
             {"algorithm": "ke-q(gaussian)", "condition": condition} for condition in CONDITIONS[1:]
         ]
 
-    def layout(self, settings: Settings, part: Mapping[str, Any]) -> Layout:
+    def layout(self, settings: Settings, part: Mapping[str, Any]) -> TableLayout:
         rows = settings.problems * len(settings.steps)
-        return Layout(rows, ("problem", "steps", "error"), ("algorithm", "condition"))
+        return TableLayout(rows, ("problem", "steps", "error"), ("algorithm", "condition"))
 
     def compute(self, settings: Settings, part: Mapping[str, Any], rng: np.random.Generator) -> pd.DataFrame:
         import pandas as pd

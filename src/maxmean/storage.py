@@ -1,13 +1,14 @@
-"""Files that appear whole or not at all."""
+"""Files that appear whole or not at all, and what tells whether they are as they were written."""
 
 from __future__ import annotations
 
 import errno
+import hashlib
 import io
 import os
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -44,12 +45,12 @@ def appearing(path: Path, *, within: Path | None = None) -> Iterator[Path]:
     try:
         yield beside
         beside.chmod(mode)  # a library may have put a file of its own there, which nobody else may read
-        _flush(beside)
+        flush(beside)
         os.replace(beside, path)
     except BaseException:
         beside.unlink(missing_ok=True)
         raise
-    _flush(path.parent)
+    flush(path.parent)
 
 
 def make_folder(folder: Path, *, within: Path) -> None:
@@ -67,13 +68,31 @@ def refuse_links(folder: Path, within: Path) -> None:
             raise OSError(errno.ELOOP, f"the folder {way.name} is a link, which could lead anywhere", str(way))
 
 
-def _flush(path: Path) -> None:
+def flush(path: Path) -> None:
     """Have the disk hold what was written to a file or a folder."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def sha256(parts: Iterable[bytes | memoryview]) -> str:
+    """The checksum of some bytes, part after part.
+
+    >>> sha256([b"max", b"mean"]) == sha256([b"maxmean"])
+    True
+    """
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part)
+    return digest.hexdigest()
+
+
+def sha256_of(path: Path) -> str:
+    """The checksum of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def half_written(path: Path) -> bool:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from maxmean.whole import PREFIX, make_folder, sweep, write_whole
+from maxmean import storage
+from maxmean.storage import PREFIX, make_folder, sweep, write_whole
 
 
 def test_a_written_file_is_all_there_is(tmp_path: Path) -> None:
@@ -99,3 +102,13 @@ def test_the_directory_that_was_named_may_be_a_link(tmp_path: Path) -> None:
     make_folder(root / "a" / "b", within=root)
     write_whole(root / "a" / "b" / "file", b"new", within=root)
     assert (real / "a" / "b" / "file").read_bytes() == b"new"
+
+
+def test_checksums_and_flushes_are_made_in_one_place(tmp_path: Path) -> None:
+    """So that every file of ours is as safe as the others."""
+    sources = Path(storage.__file__).parent.rglob("*.py")
+    assert [path.name for path in sources if re.search(r"hashlib|fsync", path.read_text())] == ["storage.py"]
+    content = bytes(range(256)) * 10_000
+    (tmp_path / "file").write_bytes(content)
+    halves: list[bytes | memoryview] = [content[:7], memoryview(content)[7:]]
+    assert storage.sha256(halves) == storage.sha256_of(tmp_path / "file") == hashlib.sha256(content).hexdigest()

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from maxmean.deep.checkpoint import checkpoints
-from maxmean.whole import half_written
+from maxmean.storage import half_written
 
 DAY = 86_400 * 10**9
 """In nanoseconds."""

@@ -46,7 +46,7 @@ def forge_agent(
     text = text if changed is None else changed
     found = {name: each for name, each in (load_file(path) | (arrays or {})).items() if each is not None}
     said = text if isinstance(text, str) else json.dumps(text)
-    save_file(found, path, {"maxmean": said, "sha256": saving.checksum(said, sorted(found.items()))})
+    save_file(found, path, {"maxmean": said, "sha256": saving.checksum(said, saving.in_memory(found))})
 
 
 def forge_policy(

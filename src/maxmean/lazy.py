@@ -36,9 +36,9 @@ def lazily(
 
     Examples
     --------
-    >>> __getattr__, __dir__ = lazily("collections", {"Mapping": "abc"})
-    >>> __getattr__("Mapping").__name__, __dir__()
-    ('Mapping', ['Mapping'])
+    >>> __getattr__, __dir__ = lazily("json", {"JSONDecoder": "decoder"})
+    >>> __getattr__("JSONDecoder").__name__
+    'JSONDecoder'
     """
 
     def get(name: str) -> Any:
@@ -61,4 +61,4 @@ def lazily(
 
         raise AttributeError(no_attribute(package, name, [*homes, *modules]), name=name)
 
-    return get, lambda: sorted([*vars(sys.modules[package]).get("__all__", homes)])
+    return get, lambda: sorted(vars(sys.modules[package])["__all__"])

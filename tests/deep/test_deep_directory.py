@@ -150,7 +150,6 @@ LIMITED = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv.pop(1)),) * 2)
 from maxmean.cli import main
-from maxmean.whole import file_checksum
 main()
 """
 
@@ -228,7 +227,7 @@ def test_a_plan_that_is_no_file_is_refused_and_nothing_waits_for_it(tmp_path: Pa
 def tamper(folder: Path, change: Callable[[Path], None]) -> None:
     """Change a checkpoint as a stranger does who computes the checksums anew."""
     change(folder)
-    sums = {name: file_checksum(folder / name) for name in checkpoint._files(folder)}
+    sums = {name: checkpoint.sha256_of(folder / name) for name in checkpoint._files(folder)}
     (folder / "checksums.json").write_text(json.dumps(sums))
 
 
@@ -331,13 +330,13 @@ def test_checksums_are_not_followed_out_of_the_checkpoint(
     sums = json.loads((newest / "checksums.json").read_text())
     (newest / "checksums.json").write_text(json.dumps({name: "0" * 64, **sums}))
     opened: list[Path] = []
-    real = file_checksum
+    real = checkpoint.sha256_of
 
     def spied(path: Path) -> str:
         opened.append(path)
         return real(path)
 
-    monkeypatch.setattr(checkpoint, "file_checksum", spied)
+    monkeypatch.setattr(checkpoint, "sha256_of", spied)
     train(tmp_path / "run", 500)
     assert f"{name} is missing" in " ".join(capsys.readouterr().err.split()).replace("- ", "-")
     assert all(path.resolve().is_relative_to(tmp_path / "run" / "checkpoints") for path in opened)

@@ -24,7 +24,7 @@ from maxmean.deep.host import HostError, making, plain
 from maxmean.deep.host import sinks as sinks_module
 from maxmean.deep.host.training import train as command
 from maxmean.deep.networks import Nature
-from maxmean.whole import appearing
+from maxmean.storage import appearing
 from strangers import forge_agent, linked, untouched
 
 

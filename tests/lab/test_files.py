@@ -24,8 +24,8 @@ from maxmean.lab.loading import load
 from maxmean.lab.report import write_report
 from maxmean.lab.run import SHIPPED
 from maxmean.lab.store import Store
-from maxmean.lab.tables import Layout, TableError, as_csv, read_table
-from maxmean.whole import as_parquet
+from maxmean.lab.tables import TableError, TableLayout, as_csv, read_table
+from maxmean.storage import as_parquet
 
 ESCAPE = "\x1b[31m\u202e\r\n"
 
@@ -182,7 +182,7 @@ def test_a_limit_on_the_size_of_files_is_one_sentence_and_what_is_kept_is_whole(
 
 
 def test_nothing_of_an_impossible_table_is_unpacked() -> None:
-    layout = Layout(2, ("x",), ("name",))
+    layout = TableLayout(2, ("x",), ("name",))
     good = pd.DataFrame({"x": [1.0, 2.0], "name": ["a", "b"]})
     pd.testing.assert_frame_equal(read_table(as_parquet(good), layout), good, check_dtype=False)
     before = pa.total_allocated_bytes()

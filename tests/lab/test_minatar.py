@@ -39,7 +39,7 @@ from maxmean.lab.run import SHIPPED, ExperimentJob, load, reproduce
 from maxmean.lab.store import Store, StudyPlan
 from maxmean.lab.tables import read_table
 from maxmean.mev.data import DataError
-from maxmean.whole import as_parquet
+from maxmean.storage import as_parquet
 
 MINATAR = EXPERIMENTS["minatar"]
 COMMAND = [sys.executable, "-m", "maxmean.cli", "reproduce", "minatar"]

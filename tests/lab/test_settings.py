@@ -18,7 +18,7 @@ from maxmean.lab.settings import SHARDS, Range, within
 from maxmean.lab.store import Store
 from maxmean.lab.tables import read_table
 from maxmean.mev.data import DataError
-from maxmean.whole import as_parquet
+from maxmean.storage import as_parquet
 
 NASTY = (
     *(

@@ -14,10 +14,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from maxmean import whole
+from maxmean import storage
 from maxmean.lab.experiment import Shard, plain
 from maxmean.lab.store import DamagedError, Store, StoreError, StudyPlan
-from maxmean.whole import as_parquet
+from maxmean.storage import as_parquet
 from toys import Settings, Toy
 
 TABLE = pd.DataFrame({"a": [1.0, 2.5], "name": ["x", "<script>"]})
@@ -99,7 +99,7 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing_behind(tmp_path: Path, m
     monkeypatch.undo()
     assert store.has(shard())
     assert not store.has(shard(seed=1))
-    assert not list(tmp_path.rglob(f"{whole.PREFIX}*"))
+    assert not list(tmp_path.rglob(f"{storage.PREFIX}*"))
 
 
 def test_a_directory_of_another_version_is_refused(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_a_file_in_the_way_is_named(tmp_path: Path) -> None:
 
 def test_what_killed_processes_left_is_swept_when_it_is_old(tmp_path: Path) -> None:
     Store(tmp_path)
-    old, young = tmp_path / f"{whole.PREFIX}1", tmp_path / f"{whole.PREFIX}2"
+    old, young = tmp_path / f"{storage.PREFIX}1", tmp_path / f"{storage.PREFIX}2"
     for path in (old, young):
         path.touch()
     long_ago = time.time() - 7200

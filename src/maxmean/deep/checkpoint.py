@@ -18,8 +18,8 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
+from ..storage import PREFIX, flush, refuse_links, sha256_of, write_whole
 from ..untrusted import ContentError, read_json
-from ..whole import PREFIX, file_checksum, flush, refuse_links, write_whole
 from .core.memory import size
 from .directory import CheckpointError, clear, system_error, writing
 from .records import Records
@@ -97,7 +97,7 @@ def _write(folder: Path, arrays: dict[str, np.ndarray], steps: list[int], record
         raise system_error(error) from None
     records.write(folder)
     write_whole(folder / "steps.json", json.dumps(steps).encode(), within=folder)
-    sums = {name: file_checksum(folder / name) for name in _files(folder)}
+    sums = {name: sha256_of(folder / name) for name in _files(folder)}
     write_whole(folder / SUMS, json.dumps(sums, indent=1, sort_keys=True).encode(), within=folder)
     for name in _files(folder):
         flush(folder / name)
@@ -144,7 +144,7 @@ def _check(path: Path) -> None:
         if name not in sums:
             raise ContentError(f"{name} is not in its list of checksums")
         try:
-            changed = file_checksum(path / name) != sums[name]
+            changed = sha256_of(path / name) != sums[name]
         except OSError as error:
             raise ContentError(f"{name} cannot be read: {error.strerror}") from None
         if changed:

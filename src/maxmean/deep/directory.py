@@ -16,8 +16,8 @@ from typing import Any
 
 from ..errors import MaxmeanError
 from ..mev.show import shortened
+from ..storage import PREFIX, half_written, refuse_links, write_whole
 from ..untrusted import ContentError, read_json
-from ..whole import PREFIX, half_written, refuse_links, write_whole
 
 LOCK = f"{PREFIX}lock"
 PLAN = "plan.json"

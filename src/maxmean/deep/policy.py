@@ -17,8 +17,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..storage import make_folder, sha256, write_whole
 from ..untrusted import ContentError, contents, mapping, number, one_of, parse, several, take, text, truth, whole
-from ..whole import checksum, make_folder, write_whole
 from . import networks
 from .checks import AgentError
 from .core.acting import greedy_action
@@ -233,4 +233,4 @@ _values = jax.jit(networks.Ensemble.values, static_argnums=0)
 
 def _checksum(weights: bytes, said: dict[str, Any]) -> str:
     """Of the weights' file, and of what is said of it in the order of names."""
-    return checksum([weights, json.dumps(said, sort_keys=True, separators=(",", ":")).encode()])
+    return sha256([weights, json.dumps(said, sort_keys=True, separators=(",", ":")).encode()])

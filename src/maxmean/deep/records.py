@@ -11,8 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 
+from ..storage import as_parquet, write_whole
 from ..untrusted import Check, ContentError, mapping, real, several, take, text, whole
-from ..whole import as_parquet, write_whole
 from .core.measuring import Measurement
 from .runs import RunId
 

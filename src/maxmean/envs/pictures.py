@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..whole import write_whole
+from ..storage import write_whole
 from .environment import EnvError, Environment
 
 FPS = 20

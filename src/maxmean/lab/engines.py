@@ -27,7 +27,7 @@ from rich.console import Console
 
 from ..errors import missing
 from ..mev.data import DataError
-from ..whole import as_parquet
+from ..storage import as_parquet
 from .experiment import Experiment, Shard
 
 ATTEMPTS = 3

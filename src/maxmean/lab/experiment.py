@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 import numpy as np
 
 from ..errors import missing
-from ..whole import checksum
+from ..storage import sha256
 from .claims import Claim, Judge
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.console import Console
 
-    from .tables import Layout
+    from .tables import TableLayout
 
 SCALES = ("quick", "custom", "study", "paper")
 """From the smallest to the largest; ``custom`` is any of the others with some setting changed."""
@@ -91,7 +91,7 @@ class Experiment(ABC, Generic[S]):
     def compute(self, settings: S, part: Mapping[str, Any], rng: np.random.Generator) -> pd.DataFrame:
         """One shard's table. All its randomness comes from ``rng``."""
 
-    def layout(self, settings: S, part: Mapping[str, Any]) -> Layout | None:
+    def layout(self, settings: S, part: Mapping[str, Any]) -> TableLayout | None:
         """What one shard's table has, so that a table that somebody else wrote can be checked; None if that is not known."""
         return None
 
@@ -163,7 +163,7 @@ class Shard:
     @property
     def _digest(self) -> bytes:
         content = json.dumps(asdict(self), sort_keys=True, separators=(",", ":"), allow_nan=False)
-        return bytes.fromhex(checksum([content.encode()]))
+        return bytes.fromhex(sha256([content.encode()]))
 
     def rng(self) -> np.random.Generator:
         """The shard's own generator: it depends on nothing but the content."""

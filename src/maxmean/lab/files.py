@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import MaxmeanError
+from ..storage import make_folder, write_whole
 from ..untrusted import ContentError, contents, parse
-from ..whole import make_folder, write_whole
 from .tables import LARGEST
 
 LARGEST_JSON = 1 << 24

@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
-from ..whole import checksum, half_written, refuse_links, sweep
+from ..storage import half_written, refuse_links, sha256, sweep
 from .experiment import Shard
 from .files import LARGEST_JSON, DamagedError, StoreError, read_bytes, read_object, said, unwritable, write_file
-from .tables import Layout, TableError, read_table
+from .tables import TableError, TableLayout, read_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,7 +88,7 @@ class Store:
             ):
                 sweep(folder)
 
-    def has(self, shard: Shard, layout: Layout | None = None) -> bool:
+    def has(self, shard: Shard, layout: TableLayout | None = None) -> bool:
         """Whether the shard is there and can be used; raises :class:`DamagedError` if it is there and cannot.
 
         To know that, it is read: the table is held until somebody wants it, as far as there is room for it.
@@ -102,7 +102,7 @@ class Store:
             self._room -= size
         return True
 
-    def find(self, shard: Shard, layout: Layout | None = None) -> tuple[pd.DataFrame, dict[str, Any]] | None:
+    def find(self, shard: Shard, layout: TableLayout | None = None) -> tuple[pd.DataFrame, dict[str, Any]] | None:
         """As ``read``, or None if the shard is not there."""
         held = self._let_go(shard)
         if held is not None:
@@ -120,14 +120,14 @@ class Store:
         self._let_go(shard)
         manifest = {
             **asdict(shard),
-            "sha256": checksum([table]),
+            "sha256": sha256([table]),
             "seconds": round(seconds, 3),
             "versions": software(packages),
         }
         write_file(self._path(shard, "parquet"), table, self.root)
         write_file(self._path(shard, "json"), _json(manifest), self.root)
 
-    def read(self, shard: Shard, layout: Layout | None = None) -> tuple[pd.DataFrame, dict[str, Any]]:
+    def read(self, shard: Shard, layout: TableLayout | None = None) -> tuple[pd.DataFrame, dict[str, Any]]:
         """A shard's table, as its layout wants it, and its manifest."""
         table, manifest = self._verified(shard)
         try:
@@ -232,7 +232,7 @@ class Store:
         if not os.path.lexists(path):
             raise DamagedError(f"{str(path)!r} is missing beside its manifest")
         table = read_bytes(path)
-        if checksum([table]) != manifest.get("sha256"):
+        if sha256([table]) != manifest.get("sha256"):
             raise DamagedError(f"{str(path)!r} is damaged: its checksum is not the one in its manifest")
         return table, manifest
 

@@ -30,7 +30,7 @@ class TableError(Exception):
 
 
 @dataclass(frozen=True)
-class Layout:
+class TableLayout:
     """What a table has: so many rows, columns of finite numbers and of texts, and ``gaps``: numbers that may be missing."""
 
     rows: int
@@ -42,7 +42,7 @@ class Layout:
 
 
 def read_table(
-    data: bytes, layout: Layout | None = None, part: Mapping[str, Any] = MappingProxyType({})
+    data: bytes, layout: TableLayout | None = None, part: Mapping[str, Any] = MappingProxyType({})
 ) -> pd.DataFrame:
     """The table of a Parquet file; without a layout, any table of numbers and texts.
 
@@ -74,7 +74,7 @@ def read_table(
         raise TableError(f"it is no table ({str(error).partition(chr(10))[0]})") from None
 
 
-def _check_columns(file: ParquetFile, layout: Layout | None) -> list[str]:
+def _check_columns(file: ParquetFile, layout: TableLayout | None) -> list[str]:
     """Refuse what the file says of itself, if it is not what is wanted; returns the names of the columns of text."""
     import pyarrow.types as types
 
@@ -98,7 +98,7 @@ def _check_columns(file: ParquetFile, layout: Layout | None) -> list[str]:
     return texts
 
 
-def _check_names(layout: Layout, texts: list[str], numbers: list[str]) -> None:
+def _check_names(layout: TableLayout, texts: list[str], numbers: list[str]) -> None:
     for name in (*layout.numbers, *layout.gaps, *layout.texts):
         kind, known = ("texts", texts) if name in layout.texts else ("numbers", numbers)
         if name in known:

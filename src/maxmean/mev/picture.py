@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..whole import write_whole
+from ..storage import write_whole
 from .errors import ArgumentError
 from .show import decimals_for, number, visible
 

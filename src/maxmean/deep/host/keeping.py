@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...mev.show import shortened
-from ...whole import appearing
+from ...storage import appearing
 from ..checks import AgentError
 from ..directory import difference, writing
 from . import saving

@@ -27,9 +27,9 @@ from .adapters import VectorEnvAdapter, adapter_of
 from .driver import KEPT_STATES, Clock, Lanes
 from .errors import HostError, sentence
 from .making import opened
-from .saving import FORMAT, describe, file_of, run_leaves
+from .saving import FORMAT, checksum, describe, file_of, run_leaves
 from .settings import choose
-from .stored import Stored, checksum, stored
+from .stored import Stored, stored
 
 T = TypeVar("T")
 
@@ -113,7 +113,7 @@ def read(path: Path, wanted: str = "") -> tuple[dict[str, Any], dict[str, Stored
     """What is in a file, if it is whole and ours; of the arrays, those whose names begin with ``wanted``."""
     try:
         header, arrays = stored(path)
-        found = checksum(header.get("maxmean", ""), arrays)
+        found = checksum(header.get("maxmean", ""), {name: array.parts() for name, array in arrays.items()})
     except FileNotFoundError:
         raise HostError(f"there is no file {path}") from None
     except Exception as error:  # whatever a stranger's file makes of the reader

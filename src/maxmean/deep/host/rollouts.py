@@ -44,7 +44,7 @@ class Bias:
     episodes: int
 
 
-class Episode(NamedTuple):
+class PlayedEpisode(NamedTuple):
     """A played episode."""
 
     values: NDArray[np.float32]
@@ -118,7 +118,7 @@ class Player:
             each.append(difference)
         return run._replace(traits=adapted(adaptation, run.traits, jnp.asarray(each, jnp.float32)))
 
-    def _play(self, run: Run, head: int, seen: NDArray[Any], limit: int = LIMIT) -> Episode:
+    def _play(self, run: Run, head: int, seen: NDArray[Any], limit: int = LIMIT) -> PlayedEpisode:
         """One head's greedy episode. Where it is cut off it is not over, and the value of its last state follows."""
         values, rewards, tail = [], [], 0.0
         for _ in range(limit):
@@ -136,7 +136,7 @@ class Player:
         for i in reversed(range(len(rewards))):
             tail = rewards[i] + self.discount * tail
             returns[i] = tail
-        return Episode(np.asarray(values, np.float32), returns)
+        return PlayedEpisode(np.asarray(values, np.float32), returns)
 
     def _begin(self, purpose: int, step: int, number: int) -> NDArray[Any]:
         """Where a roll-out begins."""

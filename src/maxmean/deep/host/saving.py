@@ -8,16 +8,15 @@ from __future__ import annotations
 import dataclasses
 import json
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...storage import appearing, make_folder, sha256
 from ...untrusted import few_enough
-from ...whole import appearing, make_folder
-from ...whole import checksum as sha256
 from ..directory import system_error, unwritten
 from ..policy import named_leaves, with_suffix
 from . import plain, states
@@ -82,7 +81,7 @@ def save(algorithm: HostAgent, path: str | Path, *, within: Path | None = None) 
     try:
         make_folder(path.parent, within=within or path.parent)
         with appearing(path, within=within) as beside:
-            save_file(arrays, beside, {"maxmean": text, "sha256": checksum(text, sorted(arrays.items()))})
+            save_file(arrays, beside, {"maxmean": text, "sha256": checksum(text, in_memory(arrays))})
     except (OSError, SafetensorError) as error:
         why = error if isinstance(error, OSError) else system_error(error)
         raise HostError(unwritten(path, why)) from None
@@ -132,7 +131,12 @@ def _text(about: dict[str, Any]) -> str:
     return text
 
 
-def checksum(text: str, arrays: Iterable[tuple[str, np.ndarray]]) -> str:
-    """Of the text and of named arrays, in the order of their names."""
-    named = ((name.encode(), array.reshape(-1).view(np.uint8).data) for name, array in arrays)
+def checksum(text: str, arrays: Mapping[str, Iterable[bytes | memoryview]]) -> str:
+    """Of the text and of named arrays' bytes, in the order of their names."""
+    named = (chain([name.encode()], arrays[name]) for name in sorted(arrays))
     return sha256(chain([text.encode()], chain.from_iterable(named)))
+
+
+def in_memory(arrays: Mapping[str, np.ndarray]) -> dict[str, list[memoryview]]:
+    """The bytes of arrays, as they lie in memory."""
+    return {name: [array.reshape(-1).view(np.uint8).data] for name, array in arrays.items()}

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import missing
+from ...storage import refuse_links
 from ...untrusted import ContentError
-from ...whole import refuse_links
 from ..directory import PLAN, alone, check_name, system_error, unwritten, write_plan, writing
 from ..records import Records, read_table
 from .errors import HostError, sentence

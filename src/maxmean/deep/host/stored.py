@@ -11,14 +11,12 @@ import os
 import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ...untrusted import MOST_VALUES, ContentError, mapping, one_of, several, take, text, value_of, whole
-from ...whole import checksum as sha256
 from ..core.memory import available, size
 
 LONGEST_HEADER = 100_000_000
@@ -69,11 +67,15 @@ class Stored:
         """The same array with more rows, of zeros."""
         return replace(self, shape=(rows, *self.shape[1:]))
 
+    def parts(self) -> Iterator[bytes]:
+        """Its bytes, a block at a time."""
+        return self.file.parts(self.begin, self.length)
+
     def read(self) -> np.ndarray:
         """The array itself."""
         found = np.zeros(self.shape, self.dtype)
         there, done = found.reshape(-1).view(np.uint8), 0
-        for part in self.file.parts(self.begin, self.length):
+        for part in self.parts():
             there[done : done + len(part)] = np.frombuffer(part, np.uint8)
             done += len(part)
         return found
@@ -112,12 +114,3 @@ def _array(file: OpenFile, data: int, said: Mapping[str, Any]) -> Stored:
     if end - begin != math.prod(shape) * kind.itemsize:
         raise ContentError(f"an array of the shape {list(shape)} does not have {end - begin:,} bytes")
     return Stored(file, data + begin, end - begin, shape, kind)
-
-
-def checksum(said: str, arrays: Mapping[str, Stored]) -> str:
-    """As :func:`maxmean.deep.host.saving.checksum`, without an array in memory."""
-    named = (
-        chain([name.encode()], arrays[name].file.parts(arrays[name].begin, arrays[name].length))
-        for name in sorted(arrays)
-    )
-    return sha256(chain([said.encode()], chain.from_iterable(named)))

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import pandas as pd
 from rich.console import Console
 
+from ...storage import as_parquet, make_folder, write_whole
 from ...untrusted import ContentError
-from ...whole import as_parquet, make_folder, write_whole
 from ..agents import parse_arguments
 from ..checks import whole_number
 from ..directory import held, writing

@@ -17,7 +17,7 @@ from .correlation import Correlation
 from .gaussian import GaussianPair
 from .kernels import TunedKernels
 from .maximization_bias import MaximizationBias
-from .minatar import MinAtar
+from .minatar import MinAtarStudy
 
 EXPERIMENTS: dict[str, Experiment[Any]] = {
     experiment.name: experiment
@@ -31,7 +31,7 @@ EXPERIMENTS: dict[str, Experiment[Any]] = {
         Cliff(),
         CliffRates(),
         Convergence(),
-        MinAtar(),
+        MinAtarStudy(),
     )
 }
 """Every experiment by name, in the paper's order."""

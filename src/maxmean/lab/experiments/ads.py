@@ -20,7 +20,7 @@ from ..claims import Finding, Measured
 from ..experiment import Experiment, Results
 from ..figures import canvas, caption, colour_of
 from ..settings import SHARDS, Range, limited, within
-from ..tables import Layout
+from ..tables import TableLayout
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -111,9 +111,9 @@ class Ads(Experiment[Settings]):
         starts = range(0, settings.runs, settings.runs_a_shard)
         return [{"problem": name, "first_run": start} for name in settings.problems() for start in starts]
 
-    def layout(self, settings: Settings, part: Mapping[str, Any]) -> Layout:
+    def layout(self, settings: Settings, part: Mapping[str, Any]) -> TableLayout:
         blocks = _runs(settings, part) // settings.runs_a_block
-        return Layout(len(ESTIMATORS) * blocks, ("error", "squared"), ("problem", "estimator"))
+        return TableLayout(len(ESTIMATORS) * blocks, ("error", "squared"), ("problem", "estimator"))
 
     def compute(self, settings: Settings, part: Mapping[str, Any], rng: np.random.Generator) -> pd.DataFrame:
         import pandas as pd

@@ -13,7 +13,7 @@ from ...mev.processes import autocorrelated
 from ..claims import Finding, Measured
 from ..experiment import Results
 from ..figures import canvas, caption, line
-from ..tables import Layout
+from ..tables import TableLayout
 from .simulation import Curves, DependenceStudy, Settings, curves
 
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ class Autocorrelation(DependenceStudy):
     def sample(self, settings: Settings, rng: np.random.Generator) -> pd.DataFrame:
         return _paths(settings, rng)
 
-    def sample_layout(self, settings: Settings) -> Layout:
-        return Layout(2 * settings.n * len(settings.rhos), ("rho", "option", "x", "y"), ("what",))
+    def sample_layout(self, settings: Settings) -> TableLayout:
+        return TableLayout(2 * settings.n * len(settings.rhos), ("rho", "option", "x", "y"), ("what",))
 
     def check(self, settings: Settings) -> None:
         if min(settings.rhos) < 0:

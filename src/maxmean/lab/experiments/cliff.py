@@ -13,7 +13,7 @@ from ..claims import Finding, Measured
 from ..experiment import Experiment, Results
 from ..figures import GREY, canvas, caption, legend_below, line
 from ..settings import Range, limited, within
-from ..tables import Layout
+from ..tables import TableLayout
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -98,9 +98,9 @@ class Cliff(Experiment[Settings]):
     def parts(self, settings: Settings) -> Sequence[Mapping[str, Any]]:
         return [{"algorithm": name, "rule": rule} for name in ALGORITHMS for rule in RULES]
 
-    def layout(self, settings: Settings, part: Mapping[str, Any]) -> Layout:
+    def layout(self, settings: Settings, part: Mapping[str, Any]) -> TableLayout:
         rows = settings.blocks * settings.episodes // settings.window
-        return Layout(rows, ("episode", "return", "value", "length", "block"), ("algorithm", "rule"))
+        return TableLayout(rows, ("episode", "return", "value", "length", "block"), ("algorithm", "rule"))
 
     def compute(self, settings: Settings, part: Mapping[str, Any], rng: np.random.Generator) -> pd.DataFrame:
         import pandas as pd

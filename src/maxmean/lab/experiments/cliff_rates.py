@@ -13,7 +13,7 @@ from ..claims import Finding, Measured
 from ..experiment import Experiment, Results
 from ..figures import canvas, caption, legend_below, line
 from ..settings import Range, within
-from ..tables import Layout
+from ..tables import TableLayout
 from .cliff import RULES, exploration, make_algorithm
 
 if TYPE_CHECKING:
@@ -77,9 +77,9 @@ class CliffRates(Experiment[Settings]):
             for rule in RULES
         ]
 
-    def layout(self, settings: Settings, part: Mapping[str, Any]) -> Layout:
+    def layout(self, settings: Settings, part: Mapping[str, Any]) -> TableLayout:
         rows = len(settings.rates) * _groups(settings, part)
-        return Layout(rows, ("rate", "block", "return"), ("what", "algorithm", "rule"))
+        return TableLayout(rows, ("rate", "block", "return"), ("what", "algorithm", "rule"))
 
     def compute(self, settings: Settings, part: Mapping[str, Any], rng: np.random.Generator) -> pd.DataFrame:
         import pandas as pd

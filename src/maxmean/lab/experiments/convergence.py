@@ -14,7 +14,7 @@ from ..claims import Finding, Measured
 from ..experiment import Experiment, Results
 from ..figures import canvas, caption, line, logarithmic
 from ..settings import Range, limited, within
-from ..tables import Layout
+from ..tables import TableLayout
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,9 +70,9 @@ class Convergence(Experiment[Settings]):
             {"algorithm": "ke-q(gaussian)", "condition": condition} for condition in CONDITIONS[1:]
         ]
 
-    def layout(self, settings: Settings, part: Mapping[str, Any]) -> Layout:
+    def layout(self, settings: Settings, part: Mapping[str, Any]) -> TableLayout:
         rows = settings.problems * len(settings.steps)
-        return Layout(rows, ("problem", "steps", "error"), ("algorithm", "condition"))
+        return TableLayout(rows, ("problem", "steps", "error"), ("algorithm", "condition"))
 
     def compute(self, settings: Settings, part: Mapping[str, Any], rng: np.random.Generator) -> pd.DataFrame:
         import pandas as pd

@@ -10,7 +10,7 @@ from ...mev.processes import correlated_pair
 from ..claims import Finding, Measured
 from ..experiment import Results
 from ..figures import canvas, caption
-from ..tables import Layout
+from ..tables import TableLayout
 from .simulation import Curves, DependenceStudy, Settings, curves
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ class Correlation(DependenceStudy):
     def sample(self, settings: Settings, rng: np.random.Generator) -> pd.DataFrame:
         return _pairs(settings, rng)
 
-    def sample_layout(self, settings: Settings) -> Layout:
-        return Layout(PAIRS * len(settings.rhos), ("rho", "x", "y"), ("what",))
+    def sample_layout(self, settings: Settings) -> TableLayout:
+        return TableLayout(PAIRS * len(settings.rhos), ("rho", "x", "y"), ("what",))
 
     def figures(self, results: Results[Settings]) -> dict[str, Figure]:
         return {"pairs": _draw_pairs(results), "curves": curves(results, list(ESTIMATORS))}

@@ -25,7 +25,7 @@ from ..claims import Finding, Measured
 from ..experiment import Experiment, Results
 from ..figures import GREY, canvas, caption, legend_below, line
 from ..settings import Range, within
-from ..tables import Layout
+from ..tables import TableLayout
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,13 +92,13 @@ class GaussianPair(Experiment[Settings]):
         curves = [{"what": "curve", "estimator": name} for name in ESTIMATORS]
         return [*curves, {"what": "random problems"}, {"what": "random data sets"}]
 
-    def layout(self, settings: Settings, part: Mapping[str, Any]) -> Layout:
+    def layout(self, settings: Settings, part: Mapping[str, Any]) -> TableLayout:
         if part["what"] == "curve":
-            return Layout(settings.gaps, ("mu1", "bias", "variance", "mse"), ("what", "estimator"))
+            return TableLayout(settings.gaps, ("mu1", "bias", "variance", "mse"), ("what", "estimator"))
         if part["what"] == "random problems":
             found = [f"{number} {method}" for method in METHODS for number in ("bias", "room", "variance")]
-            return Layout(settings.random_problems, ("gap", "alpha", *found), ("what",))
-        return Layout(1, ("different", "outside"), ("what", "estimator"))
+            return TableLayout(settings.random_problems, ("gap", "alpha", *found), ("what",))
+        return TableLayout(1, ("different", "outside"), ("what", "estimator"))
 
     def compute(self, settings: Settings, part: Mapping[str, Any], rng: np.random.Generator) -> pd.DataFrame:
         import pandas as pd

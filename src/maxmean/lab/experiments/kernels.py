@@ -15,7 +15,7 @@ from ..claims import Finding, Measured
 from ..experiment import Experiment, Results
 from ..figures import canvas, caption, legend_below, line
 from ..settings import Range, within
-from ..tables import Layout
+from ..tables import TableLayout
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,9 +67,9 @@ class TunedKernels(Experiment[Settings]):
             {"family": "beta", "grid": settings.grids[0], "bound": bound} for bound in settings.beta_bounds
         ]
 
-    def layout(self, settings: Settings, part: Mapping[str, Any]) -> Layout:
+    def layout(self, settings: Settings, part: Mapping[str, Any]) -> TableLayout:
         rows = settings.points + len(QUANTITIES) * CURVE
-        return Layout(rows, ("x", "y", "grid", "bound", "first", "loss"), ("what", "family"), gaps=("second",))
+        return TableLayout(rows, ("x", "y", "grid", "bound", "first", "loss"), ("what", "family"), gaps=("second",))
 
     def compute(self, settings: Settings, part: Mapping[str, Any], rng: np.random.Generator) -> pd.DataFrame:
         import pandas as pd

@@ -14,7 +14,7 @@ from ..claims import Finding, Measured
 from ..experiment import Experiment, Results
 from ..figures import GREY, canvas, caption, legend_below, line, logarithmic
 from ..settings import Range, limited, within
-from ..tables import Layout
+from ..tables import TableLayout
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -91,13 +91,13 @@ class MaximizationBias(Experiment[Settings]):
         ]
         return [*curves, {"what": "identity"}, *others]
 
-    def layout(self, settings: Settings, part: Mapping[str, Any]) -> Layout:
+    def layout(self, settings: Settings, part: Mapping[str, Any]) -> TableLayout:
         if part["what"] == "curve":
             rows = settings.blocks * settings.episodes
-            return Layout(rows, ("episode", "left", "value", "block"), ("what", "algorithm"), gaps=("averaged",))
+            return TableLayout(rows, ("episode", "left", "value", "block"), ("what", "algorithm"), gaps=("averaged",))
         if part["what"] == "identity":
-            return Layout(1, ("runs", "different"), ("what",))
-        return Layout(settings.blocks, ("block", "left", "highest", "variance", "omega"), ("what", "algorithm"))
+            return TableLayout(1, ("runs", "different"), ("what",))
+        return TableLayout(settings.blocks, ("block", "left", "highest", "variance", "omega"), ("what", "algorithm"))
 
     def compute(self, settings: Settings, part: Mapping[str, Any], rng: np.random.Generator) -> pd.DataFrame:
         import pandas as pd

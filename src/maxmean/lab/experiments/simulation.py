@@ -20,7 +20,7 @@ from ..claims import Measured
 from ..experiment import Experiment, Results
 from ..figures import canvas, caption, legend_below, line
 from ..settings import SHARDS, Range, limited, within
-from ..tables import Layout
+from ..tables import TableLayout
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,7 +73,7 @@ class DependenceStudy(Experiment[Settings]):
         """A sample for every rho, to look at."""
 
     @abstractmethod
-    def sample_layout(self, settings: Settings) -> Layout:
+    def sample_layout(self, settings: Settings) -> TableLayout:
         """What the sample's table has."""
 
     def settings(self, scale: str) -> Settings:
@@ -85,11 +85,11 @@ class DependenceStudy(Experiment[Settings]):
         blocks = [{"what": "study", "rho": rho, "first_run": start} for rho in settings.rhos for start in starts]
         return [*blocks, {"what": "sample", "rho": -1.0, "first_run": 0}]
 
-    def layout(self, settings: Settings, part: Mapping[str, Any]) -> Layout:
+    def layout(self, settings: Settings, part: Mapping[str, Any]) -> TableLayout:
         if part["what"] == "sample":
             return self.sample_layout(settings)
         rows = len(_runs(settings, part)) * len(settings.gaps) * len(self.estimators)
-        return Layout(rows, ("rho", "run", "mu1", "bias", "variance"), ("estimator", "what"))
+        return TableLayout(rows, ("rho", "run", "mu1", "bias", "variance"), ("estimator", "what"))
 
     def compute(self, settings: Settings, part: Mapping[str, Any], rng: np.random.Generator) -> pd.DataFrame:
         if part["what"] == "sample":

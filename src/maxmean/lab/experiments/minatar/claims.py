@@ -15,7 +15,7 @@ import numpy as np
 
 from ...claims import Finding, Measured
 from .ends import Ends, NotRunError, listed, mean_over_games
-from .study import MinAtar
+from .study import MinAtarStudy
 from .variants import ADAPTIVE, ALPHAS, MIDDLE_RATE, SLOWLY_ADAPTIVE, SMALLEST_RATE, VARIANTS, power
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def _from_what_was_run(judge: Callable[[Ends], Finding]) -> Callable[[Results[An
     return judged
 
 
-@MinAtar.claim("D1", "DQN overestimates massively, DDQN less but still positively", "7.4")
+@MinAtarStudy.claim("D1", "DQN overestimates massively, DDQN less but still positively", "7.4")
 @_from_what_was_run
 def _d1(ends: Ends) -> Finding:
     margins, numbers = {}, {}
@@ -70,7 +70,7 @@ def _d1(ends: Ends) -> Finding:
     return Finding(margins, numbers, ends.seeds_note(("dqn", "ddqn")).strip())
 
 
-@MinAtar.claim("D2", "TE-BDQN: larger alpha, larger bias", "7.4")
+@MinAtarStudy.claim("D2", "TE-BDQN: larger alpha, larger bias", "7.4")
 @_from_what_was_run
 def _d2(ends: Ends) -> Finding:
     margins, numbers = {}, {}
@@ -83,7 +83,7 @@ def _d2(ends: Ends) -> Finding:
     return Finding(margins, numbers, ends.seeds_note([f"te-bdqn({alpha})" for alpha in ALPHAS]).strip())
 
 
-@MinAtar.claim(
+@MinAtarStudy.claim(
     "D3",
     "Ada-TE-BDQN with step size 1e-4 is approximately unbiased; its alpha mostly rises and stays within [0.2, 0.4]",
     "7.4",
@@ -103,7 +103,7 @@ def _d3(ends: Ends) -> Finding:
     return Finding(margins, numbers)
 
 
-@MinAtar.claim("D4", "no algorithm without adaptation converges reliably to zero bias", "7.4")
+@MinAtarStudy.claim("D4", "no algorithm without adaptation converges reliably to zero bias", "7.4")
 @_from_what_was_run
 def _d4(ends: Ends) -> Finding:
     margins, numbers = {}, {}
@@ -123,7 +123,7 @@ def _d4(ends: Ends) -> Finding:
     return Finding(margins, numbers, note + ends.seeds_note(fixed))
 
 
-@MinAtar.claim(
+@MinAtarStudy.claim(
     "D5",
     "agents with heads are comparable to MaxMin DQN and above DQN, DDQN and SCDQN; KE-BDQN and Ada-TE-BDQN are robust",
     "7.4",
@@ -171,7 +171,7 @@ def _robust(ends: Ends, game: str, rate: float) -> dict[str, Measured]:
     }
 
 
-@MinAtar.claim(
+@MinAtarStudy.claim(
     "D6", "Space Invaders: KE-BDQN has the best return with negative bias; TE-BDQN(0.1) is lower in both", "7.4"
 )
 @_from_what_was_run
@@ -192,7 +192,7 @@ def _d6(ends: Ends) -> Finding:
     return Finding(margins, numbers | {f"bias of {name}": Measured.mean(values) for name, values in biases.items()})
 
 
-@MinAtar.claim("D7", "Breakout: the smallest learning rate learns impractically slowly", "8")
+@MinAtarStudy.claim("D7", "Breakout: the smallest learning rate learns impractically slowly", "8")
 @_from_what_was_run
 def _d7(ends: Ends) -> Finding:
     game = "breakout"

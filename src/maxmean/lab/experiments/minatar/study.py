@@ -14,7 +14,7 @@ from ....errors import unknown
 from ....mev.data import DataError
 from ...experiment import Experiment, Results, Shard
 from ...settings import limited
-from ...tables import Layout
+from ...tables import TableLayout
 from .figures import fifths_figure, game_figure, long_figure, rates_figure
 from .groups import LARGEST, SEEDS_APART, Group
 from .variants import HEADS, LABELS, MAXMIN, MIDDLE_RATE, SINGLE, power
@@ -134,7 +134,7 @@ class Settings:
         return [Group.parse(text) for text in self.besides]
 
 
-class MinAtar(Experiment[Settings]):
+class MinAtarStudy(Experiment[Settings]):
     """Deep agents on MinAtar."""
 
     name = "minatar"
@@ -172,7 +172,7 @@ class MinAtar(Experiment[Settings]):
     def parts(self, settings: Settings) -> Sequence[Mapping[str, Any]]:
         return [part for part, _ in settings.parts]
 
-    def layout(self, settings: Settings, part: Mapping[str, Any]) -> Layout:
+    def layout(self, settings: Settings, part: Mapping[str, Any]) -> TableLayout:
         tests = sorted({*range(settings.test_interval, settings.steps, settings.test_interval), settings.steps})
         known = all(name in LABELS for name in part["agents"])  # what others are called takes JAX to know
         keys = {
@@ -182,7 +182,7 @@ class MinAtar(Experiment[Settings]):
             "seed": part["seeds"],
         }
         rows = len(tests) * len(part["agents"]) * len(part["seeds"])
-        return Layout(rows, ("step", "learning_rate", "seed", *COUNTED), TEXTS, MEASURED, keys)
+        return TableLayout(rows, ("step", "learning_rate", "seed", *COUNTED), TEXTS, MEASURED, keys)
 
     def check(self, settings: Settings) -> None:
         known: dict[tuple[str, str, str, int], set[int]] = {}

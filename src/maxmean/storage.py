@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Files that appear whole or not at all, and what tells whether they are as they were written."""
 
 from __future__ import annotations
 
@@ -68,10 +68,19 @@ def refuse_links(folder: Path, within: Path) -> None:
             raise OSError(errno.ELOOP, f"the folder {way.name} is a link, which could lead anywhere", str(way))
 
 
-def checksum(parts: Iterable[bytes | memoryview]) -> str:
-    """SHA-256 of some bytes, one part after the other, in hexadecimal digits.
+def flush(path: Path) -> None:
+    """Have the disk hold what was written to a file or a folder."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
-    >>> checksum([b"a", b"b"]) == checksum([b"ab"])
+
+def sha256(parts: Iterable[bytes | memoryview]) -> str:
+    """The checksum of some bytes, part after part.
+
+    >>> sha256([b"max", b"mean"]) == sha256([b"maxmean"])
     True
     """
     digest = hashlib.sha256()
@@ -80,19 +89,10 @@ def checksum(parts: Iterable[bytes | memoryview]) -> str:
     return digest.hexdigest()
 
 
-def file_checksum(path: Path) -> str:
-    """As :func:`checksum`, of what is in a file."""
+def sha256_of(path: Path) -> str:
+    """The checksum of a file."""
     with path.open("rb") as file:
-        return checksum(iter(lambda: file.read(1 << 20), b""))
-
-
-def flush(path: Path) -> None:
-    """Have the disk hold what was written to a file or a folder."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def half_written(path: Path) -> bool:

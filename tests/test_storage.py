@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from maxmean import whole
-from maxmean.whole import PREFIX, make_folder, sweep, write_whole
+from maxmean import storage
+from maxmean.storage import PREFIX, make_folder, sweep, write_whole
 
 
 def test_a_written_file_is_all_there_is(tmp_path: Path) -> None:
@@ -106,9 +106,9 @@ def test_the_directory_that_was_named_may_be_a_link(tmp_path: Path) -> None:
 
 def test_checksums_and_flushes_are_made_in_one_place(tmp_path: Path) -> None:
     """So that every file of ours is as safe as the others."""
-    sources = Path(whole.__file__).parent.rglob("*.py")
-    assert [path.name for path in sources if re.search(r"hashlib|fsync", path.read_text())] == ["whole.py"]
+    sources = Path(storage.__file__).parent.rglob("*.py")
+    assert [path.name for path in sources if re.search(r"hashlib|fsync", path.read_text())] == ["storage.py"]
     content = bytes(range(256)) * 10_000
     (tmp_path / "file").write_bytes(content)
     halves: list[bytes | memoryview] = [content[:7], memoryview(content)[7:]]
-    assert whole.checksum(halves) == whole.file_checksum(tmp_path / "file") == hashlib.sha256(content).hexdigest()
+    assert storage.sha256(halves) == storage.sha256_of(tmp_path / "file") == hashlib.sha256(content).hexdigest()

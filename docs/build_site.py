@@ -1,4 +1,4 @@
-"""Hooks of the documentation's build: curves from the shipped tables, formulas as MathML, docstrings' roles as Markdown.
+"""Hooks of the documentation's build: curves from the shipped tables, the agents' classes, formulas as MathML, docstrings' roles.
 
 All of it is made when the site is built: no picture is kept in the repository, and no page asks another server for anything.
 """
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from maxmean.deep.registry import REGISTRY
 from maxmean.lab.aggregate import band
 from maxmean.lab.experiments import EXPERIMENTS
 from maxmean.lab.experiments.minatar.ends import other_seeds
@@ -21,9 +22,25 @@ from maxmean.lab.figures import canvas, caption, inline_svg, line
 from maxmean.lab.run import SHIPPED, load_best
 from maxmean.lab.store import Store
 
+CLASSES = "<!-- classes -->"
 CURVE = re.compile(r"<!-- curve: ([a-z-]+) -->")
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.S)
 ROLE = re.compile(r":(?:func|class|mod|meth|data|attr):`~?([^`]+)`")
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Put the agents' classes in their place: they are made of the registry, so that nothing finds them in the source."""
+    return markdown.replace(CLASSES, class_table())
+
+
+def class_table() -> str:
+    """The class of every agent, what the command line calls it, and what may follow that name."""
+    rows = [
+        f"| [`maxmean.{each.function}`](../algorithms/{each.name}.md) "
+        f"| `--agent {each.name}{f':{each.takes}' if each.takes else ''}` |\n"
+        for each in REGISTRY
+    ]
+    return "".join(["| class | command line |\n", "|---|---|\n", *rows])
 
 
 def on_page_content(content: str, **_: Any) -> str:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from maxmean.lab.claims import Measured, markdown
+from maxmean.lab.claims import Measured, Verdict
 from maxmean.lab.experiment import Results
 from maxmean.lab.experiments import EXPERIMENTS
 from maxmean.lab.experiments.minatar.claims import UNBIASED
@@ -40,16 +42,60 @@ def pages() -> dict[str, str]:
     study = load_best(store, EXPERIMENTS["minatar"])
     assert study is not None
     ends = Ends(study)
+    judged = verdicts(store)
+    sentences = tomllib.loads((HERE / "verdicts.toml").read_text())
     tables = {
-        "reproduction.md": {"seeds": seeds_table(study), "claims": markdown(verdicts(store))},
-        "bias.md": {
-            "alpha": alpha_table(ends),
+        "reproduction.md": {
+            "count": count(judged),
+            "verdicts": verdict_table(judged, sentences),
+            "numbers": numbers(judged),
+        },
+        "bias.md": {"agents": agent_table(study, ends), "alpha": alpha_table(ends)},
+        "notes/minatar.md": {"seeds": seeds_table(study), "longer": longer_table(study)},
+        "notes/bias.md": {
+            "alphas": alphas_table(ends),
             "returns": return_table(ends),
             "biases": bias_table(study, ends),
             "rates": rate_table(ends),
         },
     }
     return {page: _between((HERE / page).read_text(), parts) for page, parts in tables.items()}
+
+
+def count(judged: Sequence[Verdict]) -> str:
+    """How many claims hold, fail or stay undecided."""
+    found = Counter(verdict.verdict for verdict in judged)
+    return f"Of {len(judged)} claims, **{found['holds']} hold, {found['fails']} fail and {found['undecided']} are undecided**.\n"
+
+
+def verdict_table(judged: Sequence[Verdict], sentences: Mapping[str, Mapping[str, str]]) -> str:
+    """Every claim with its verdict and one sentence, which was written for that verdict and no other."""
+    if unknown := set(sentences) - {verdict.id for verdict in judged}:
+        raise ValueError(f"there is a sentence but no claim: {', '.join(sorted(unknown))}")
+    rows = []
+    for verdict in judged:
+        sentence = sentences.get(verdict.id, {"verdict": "nothing", "found": ""})
+        if sentence["verdict"] != verdict.verdict:
+            raise ValueError(
+                f"{verdict.id} {verdict.verdict}, and its sentence was written for {sentence['verdict']}: see verdicts.toml"
+            )
+        rows.append([verdict.id, _cell(verdict.statement), f"**{verdict.verdict}**", sentence["found"]])
+    return _table(["claim", "the paper says", "verdict", "what we found"], rows, right=False)
+
+
+def numbers(judged: Sequence[Verdict]) -> str:
+    """What was measured of every claim, folded: a page to look things up in."""
+    return "\n".join(_folded(verdict) for verdict in judged)
+
+
+def _folded(verdict: Verdict) -> str:
+    head = f"{verdict.id} {verdict.verdict} ({verdict.experiment}, {verdict.scale} scale, section {verdict.where})"
+    note = f"{verdict.note}\n\n" if verdict.note else ""
+    rows = [[_cell(name), str(number)] for name, number in verdict.measured.items()]
+    return (
+        f'<details markdown="1">\n<summary>{head}</summary>\n\n{note}'
+        f"{_table(['measured', 'value [95% interval]'], rows)}\n</details>\n"
+    )
 
 
 def seeds_table(study: Results[Any]) -> str:
@@ -68,12 +114,48 @@ def seeds_table(study: Results[Any]) -> str:
     return _table(["margin [95% interval]", f"first {few} seeds", f"{more} further ones", f"all {every}, judged"], rows)
 
 
+def longer_table(study: Results[Any]) -> str:
+    """The runs that are longer than the study's, by million steps: means over the half million before."""
+    rows = []
+    for table in study.apart.values():
+        for million in range(1, int(table["step"].max() // 1_000_000) + 1):
+            end = million * 1_000_000
+            window = table[(table["step"] > end - 500_000) & (table["step"] <= end)]
+            runs = window.groupby("seed")[["test_return", "bias", "value"]].mean()
+            rows.append([str(million), *(_number(runs[column].to_numpy(), column) for column in runs)])
+    return _table(["million steps", "return", "bias", "mean Q"], rows)
+
+
+def agent_table(study: Results[Any], ends: Ends) -> str:
+    """Every agent in one line: what it gets, how far its values are off, and how often they are right."""
+    near = often_near_zero(study, ends.rate)
+    shares = {name: mean_over_games(ends.shares("test_return", name)) for name in VARIANTS}
+    rows = [
+        [f"`{name}`", _number(shares[name], "share"), _range(ends, name), f"{near[name]:.0%}"]
+        for name in sorted(VARIANTS, key=lambda name: -shares[name].value)
+    ]
+    return _table(["agent", "return, share of the best", "bias, share of mean Q", "near zero"], rows)
+
+
+def _range(ends: Ends, name: str) -> str:
+    """The bias as a share of the mean value in the game where it is lowest, and where it is highest."""
+    shares = [ends("bias", game, name).mean() / ends("value", game, name).mean() for game in ends.games]
+    return f"{min(shares):+.0%} to {max(shares):+.0%}"
+
+
 def alpha_table(ends: Ends) -> str:
-    """TE-BDQN's bias, mean value and return by alpha, and BDQN's, whose heads have Double DQN's target."""
+    """TE-BDQN's bias by alpha, and BDQN's, whose heads have Double DQN's target."""
+    names = [*(f"te-bdqn({alpha})" for alpha in ALPHAS), "bdqn"]
+    rows = [[_title(game), *(_number(ends("bias", game, name), "bias") for name in names)] for game in ends.games]
+    return _table(["bias", f"alpha {ALPHAS[0]}", *map(str, ALPHAS[1:]), "BDQN"], rows)
+
+
+def alphas_table(ends: Ends) -> str:
+    """TE-BDQN's mean value and return by alpha, and BDQN's."""
     names = [*(f"te-bdqn({alpha})" for alpha in ALPHAS), "bdqn"]
     rows = []
     for game in ends.games:
-        for title, column in (("bias", "bias"), ("mean Q", "value"), ("return", "test_return")):
+        for title, column in (("mean Q", "value"), ("return", "test_return")):
             rows.append([f"{_title(game)}, {title}", *(_number(ends(column, game, name), column) for name in names)])
     return _table(["TE-BDQN", f"alpha {ALPHAS[0]}", *map(str, ALPHAS[1:]), "BDQN"], rows)
 
@@ -145,9 +227,13 @@ def _title(game: str) -> str:
     return game.replace("_", " ").title()
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---", *["--:"] * (len(head) - 1)], *rows]
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]], *, right: bool = True) -> str:
+    lines = [head, ["---", *["--:" if right else "---"] * (len(head) - 1)], *rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
 
 
 def _between(text: str, parts: dict[str, str]) -> str:

@@ -13,6 +13,7 @@ import pytest
 
 from maxmean import mev
 from maxmean.deep.agents import AGENTS
+from maxmean.lab.claims import Measured, Verdict
 from maxmean.lab.experiment import Results
 from maxmean.lab.experiments.minatar.study import Settings
 
@@ -36,9 +37,31 @@ def build() -> ModuleType:
 
 def test_the_documented_numbers_are_those_of_the_shipped_results() -> None:
     fresh = script("write_results").pages()
-    assert set(fresh) == {"bias.md", "reproduction.md"}
+    assert set(fresh) == {"bias.md", "reproduction.md", "notes/bias.md", "notes/minatar.md"}
     for page, text in fresh.items():
         assert (ROOT / "docs" / page).read_text() == text
+
+
+def test_every_claim_has_a_sentence_that_was_written_for_its_verdict() -> None:
+    table = script("write_results").verdict_table
+    verdict = Verdict("X1", "|bias| is small", "1", "holds", {"margin: room": Measured.exact(1.0)}, "paper", "ads")
+    text = table([verdict], {"X1": {"verdict": "holds", "found": "It is."}})
+    assert text.splitlines()[-1] == "| X1 | \\|bias\\| is small | **holds** | It is. |"
+    with pytest.raises(ValueError, match="X1 holds, and its sentence was written for fails"):
+        table([verdict], {"X1": {"verdict": "fails", "found": "It is not."}})
+    with pytest.raises(ValueError, match="X1 holds, and its sentence was written for nothing"):
+        table([verdict], {})
+    with pytest.raises(ValueError, match="a sentence but no claim: Y1"):
+        table([], {"Y1": {"verdict": "holds", "found": "It is."}})
+
+
+def test_the_numbers_of_a_claim_are_folded_and_complete() -> None:
+    measured = {"room": Measured(2.0, 1.0, 3.0), "margin: |room|": Measured.exact(1.5)}
+    text = script("write_results").numbers([Verdict("X1", "small", "1", "holds", measured, "paper", "ads", "Roughly.")])
+    assert text.startswith('<details markdown="1">\n<summary>X1 holds (ads, paper scale, section 1)</summary>\n')
+    assert text.endswith("</details>\n")
+    assert "\nRoughly.\n" in text
+    assert "| room | 2 [1, 3] |\n| margin: \\|room\\| | 1.5 |\n" in text
 
 
 def test_a_page_without_marks_is_refused() -> None:
@@ -55,6 +78,12 @@ def test_every_algorithm_has_its_page_and_every_page_its_curve(build: ModuleType
         if name != "ada-ke-bdqn":  # beyond the paper, and not in the study
             assert build.CURVE.findall(text) == [name]
             assert build.curve(name).count("<svg") == 1
+
+
+def test_the_reference_has_every_agents_class(build: ModuleType) -> None:
+    shown = build.on_page_markdown((ROOT / "docs" / "api" / "host.md").read_text())
+    linked = re.findall(r"^\| \[`maxmean\.(\w+)`\]\(\.\./algorithms/([\w-]+)\.md\)", shown, flags=re.M)
+    assert {name: kind for kind, name in linked} == {name: make.__name__ for name, make in AGENTS.items()}
 
 
 def test_a_curve_says_how_many_seeds_it_shows(build: ModuleType) -> None:
@@ -86,6 +115,13 @@ def test_all_formulas_of_the_pages_can_be_shown(build: ModuleType) -> None:
             assert "<math" in build.formula(block or inline, block=bool(block))
             shown += 1
     assert shown > 50
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs").glob("*.md")), ids=lambda path: path.stem)
+def test_a_guide_can_be_read_at_one_sitting(path: Path) -> None:
+    """At most a thousand words beside its code, tables and folded parts; what is longer is two guides, or a note."""
+    text = re.sub(r"^```.*?^```|^<details.*?^</details>|^\|.*?$", "", path.read_text(), flags=re.M | re.S)
+    assert len(text.split()) <= 1_000
 
 
 def test_docstrings_become_markdown(build: ModuleType) -> None:

@@ -22,10 +22,9 @@ from rich.console import Console
 
 from deep_toys import CORRIDOR
 from inside import maxmean
-from maxmean import deep
+from maxmean import deep, storage
 from maxmean.deep import checkpoint, directory
 from maxmean.deep.records import Records
-from maxmean.storage import sha256_of
 from strangers import linked, untouched
 
 TINY = deep.Settings(
@@ -228,7 +227,7 @@ def test_a_plan_that_is_no_file_is_refused_and_nothing_waits_for_it(tmp_path: Pa
 def tamper(folder: Path, change: Callable[[Path], None]) -> None:
     """Change a checkpoint as a stranger does who computes the checksums anew."""
     change(folder)
-    sums = {name: sha256_of(folder / name) for name in checkpoint._files(folder)}
+    sums = {name: storage.sha256_of(folder / name) for name in checkpoint._files(folder)}
     (folder / "checksums.json").write_text(json.dumps(sums))
 
 
@@ -331,7 +330,7 @@ def test_checksums_are_not_followed_out_of_the_checkpoint(
     sums = json.loads((newest / "checksums.json").read_text())
     (newest / "checksums.json").write_text(json.dumps({name: "0" * 64, **sums}))
     opened: list[Path] = []
-    real = sha256_of
+    real = storage.sha256_of
 
     def spied(path: Path) -> str:
         opened.append(path)

@@ -13,7 +13,7 @@ import pytest
 
 from inside import maxmean
 from maxmean.lab.engines import ATTEMPTS, Inline, Processes, ShardEngine, Task, make_engine
-from maxmean.mev.data import DataError
+from maxmean.lab.errors import LabError
 from toys import Settings, Toy
 
 ENGINES: dict[str, Callable[[], ShardEngine]] = {
@@ -70,7 +70,7 @@ def test_a_killing_shard_is_tried_as_often_as_any_other(tmp_path: Path) -> None:
 
 
 def test_a_ray_address_where_nobody_listens_is_refused_at_once() -> None:
-    with pytest.raises(DataError, match=r"no Ray cluster answers at '127.0.0.1:9'"):
+    with pytest.raises(LabError, match=r"no Ray cluster answers at '127.0.0.1:9'"):
         next(make_engine("ray", None, "127.0.0.1:9").run(tasks()))
 
 
@@ -89,7 +89,7 @@ def test_engines_by_name() -> None:
         ("processes", 0, None): "workers must be a whole number from 1 to 1,024, not 0",
         ("processes", None, "auto"): "an address goes with the ray engine",
     }.items():
-        with pytest.raises(DataError, match=sentence):
+        with pytest.raises(LabError, match=sentence):
             make_engine(*arguments)
 
 
@@ -127,7 +127,7 @@ def test_something_else_that_listens_is_no_cluster() -> None:
 
         thread = threading.Thread(target=answer)
         thread.start()
-        with pytest.raises(DataError, match=f"no Ray cluster answers at '{address}': something else does"):
+        with pytest.raises(LabError, match=f"no Ray cluster answers at '{address}': something else does"):
             next(make_engine("ray", None, address).run(tasks()))
         thread.join()
 
@@ -139,7 +139,7 @@ def test_rays_refusal_is_one_line(monkeypatch: pytest.MonkeyPatch, error: type[E
         raise error("Version mismatch: the cluster has Ray 1.0\nTraceback: a page of it")
 
     monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(is_initialized=lambda: False, init=init))
-    with pytest.raises(DataError) as refusal:
+    with pytest.raises(LabError) as refusal:
         next(make_engine("ray", None, address).run(tasks()))
     where = "no Ray cluster answers at 'auto'" if address else "Ray does not start here"
     assert str(refusal.value) == f"{where}: Version mismatch: the cluster has Ray 1.0"
@@ -147,5 +147,5 @@ def test_rays_refusal_is_one_line(monkeypatch: pytest.MonkeyPatch, error: type[E
 
 def test_without_ray_its_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(DataError, match="the ray engine needs the package ray, which is not installed"):
+    with pytest.raises(LabError, match="the ray engine needs the package ray, which is not installed"):
         next(make_engine("ray", None, None).run(tasks()))

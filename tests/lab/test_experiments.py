@@ -11,6 +11,7 @@ import scipy.stats
 
 from maxmean.lab.aggregate import band
 from maxmean.lab.claims import judge
+from maxmean.lab.errors import LabError
 from maxmean.lab.experiment import Experiment
 from maxmean.lab.experiments import EXPERIMENTS, find_experiments
 from maxmean.lab.experiments.ads import ESTIMATORS as AD_ESTIMATORS
@@ -18,7 +19,6 @@ from maxmean.lab.experiments.simulation import Curves
 from maxmean.lab.run import SHIPPED, load, verdicts
 from maxmean.lab.store import Store
 from maxmean.mev import theory
-from maxmean.mev.data import DataError
 
 ALL = list(EXPERIMENTS.values())
 USUAL = [experiment for experiment in ALL if not experiment.only_by_name]
@@ -144,7 +144,7 @@ def test_figures_are_drawn_from_the_results(experiment: Experiment[Any], shipped
 
 
 def test_an_unknown_experiment_is_answered_with_the_nearest() -> None:
-    with pytest.raises(DataError, match="unknown experiment 'gausian'; did you mean 'gaussian'"):
+    with pytest.raises(LabError, match="unknown experiment 'gausian'; did you mean 'gaussian'"):
         find_experiments(["gausian"])
     assert find_experiments([]) == USUAL
     assert [e.name for e in find_experiments(["minatar"])] == ["minatar"]

@@ -25,6 +25,7 @@ from inside import maxmean
 from maxmean.lab.change import change
 from maxmean.lab.claims import MARGIN, Measured, judge
 from maxmean.lab.engines import Task, make_engine
+from maxmean.lab.errors import LabError
 from maxmean.lab.experiment import Results, plain
 from maxmean.lab.experiments import EXPERIMENTS
 from maxmean.lab.experiments.minatar import forecast
@@ -38,7 +39,6 @@ from maxmean.lab.progress import Silent, make_reporter
 from maxmean.lab.run import SHIPPED, ExperimentJob, load, reproduce
 from maxmean.lab.store import Store, StudyPlan
 from maxmean.lab.tables import read_table
-from maxmean.mev.data import DataError
 from maxmean.storage import as_parquet
 
 MINATAR = EXPERIMENTS["minatar"]
@@ -106,10 +106,10 @@ def test_more_seeds_of_a_variant_are_shards_beside_those_it_has() -> None:
     before, after = ([shard.key for shard in MINATAR.shards(settings, 0)] for settings in (few, more))
     assert after[:-1] == before
     with pytest.raises(
-        DataError, match=r"breakout with .* has the agent dqn twice with the seed 1; .* must be other runs than"
+        LabError, match=r"breakout with .* has the agent dqn twice with the seed 1; .* must be other runs than"
     ):
         ExperimentJob.of(MINATAR, "quick", ["besides=breakout@1e-3 dqn seeds=1-4"])
-    with pytest.raises(DataError, match=r"has the agent te-bdqn:0.1 twice with the seed 5; .*--set besides= leaves"):
+    with pytest.raises(LabError, match=r"has the agent te-bdqn:0.1 twice with the seed 5; .*--set besides= leaves"):
         ExperimentJob.of(MINATAR, "study", ["seeds=10", "games=breakout"])
 
 
@@ -129,7 +129,7 @@ def test_a_group_may_have_a_number_of_steps_of_its_own() -> None:
     assert [MINATAR.settings_of(settings, shard).steps for shard in shards] == [300, 500, 300]
     (long,) = MINATAR.shards(replace(TINY, steps=500), 0)
     assert shards[1] == long
-    with pytest.raises(DataError, match=r"has the agent ke-bdqn twice with the seed 0; .*--set besides= leaves"):
+    with pytest.raises(LabError, match=r"has the agent ke-bdqn twice with the seed 0; .*--set besides= leaves"):
         ExperimentJob.of(MINATAR, "study", ["steps=5000000"])
 
 
@@ -706,7 +706,7 @@ def test_settings_are_changed_by_name() -> None:
         "learning_rates=2^3": "is no list of numbers",
         "seeds=1001": "seeds must be at most 1000",
     }.items():
-        with pytest.raises(DataError, match=sentence):
+        with pytest.raises(LabError, match=sentence):
             change(Settings(), [text])
 
 
@@ -717,7 +717,7 @@ def test_a_learning_rate_may_be_a_power_of_ten() -> None:
 
 
 def test_a_setting_is_changed_once() -> None:
-    with pytest.raises(DataError, match="besides is set twice; several values go into one, with commas"):
+    with pytest.raises(LabError, match="besides is set twice; several values go into one, with commas"):
         change(Settings(), ["besides=breakout@1e-5 dqn", "besides=breakout@1e-3 dqn"])
 
 
@@ -741,7 +741,7 @@ def test_blanks_between_names_are_nothing() -> None:
     ],
 )
 def test_agents_that_cannot_train_are_refused_before_anything_is_run(text: str, sentence: str) -> None:
-    with pytest.raises(DataError, match=sentence):
+    with pytest.raises(LabError, match=sentence):
         ExperimentJob.of(MINATAR, "quick", [text])
 
 

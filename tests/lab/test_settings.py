@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from inside import maxmean
+from maxmean.lab.errors import LabError
 from maxmean.lab.experiment import Experiment
 from maxmean.lab.experiments import EXPERIMENTS
 from maxmean.lab.experiments.ads import Settings as Ads
@@ -17,7 +18,6 @@ from maxmean.lab.run import SHIPPED, ExperimentJob
 from maxmean.lab.settings import SHARDS, Range, within
 from maxmean.lab.store import Store
 from maxmean.lab.tables import read_table
-from maxmean.mev.data import DataError
 from maxmean.storage import as_parquet
 
 NASTY = (
@@ -108,7 +108,7 @@ def test_any_value_of_any_setting_is_refused_in_a_sentence_or_runs(experiment: E
             settings = tiny(experiment, f"{field}={value}")
             parts = experiment.parts(settings)
             shards = experiment.shards(settings, 0)
-        except DataError as error:
+        except LabError as error:
             refused.append(str(error))
             continue
         finally:
@@ -138,10 +138,10 @@ def test_every_number_has_a_range(experiment: Experiment[Any]) -> None:
         for worse in (10**30, -(10**30)):
             kind = type(value[0]) if isinstance(value, tuple) else type(value)
             bad = (kind(worse),) if isinstance(value, tuple) else kind(worse)
-            with pytest.raises(DataError, match=name):
+            with pytest.raises(LabError, match=name):
                 replace(settings, **{name: bad})
         for other in ("abc", None, [1], {"a": 1}, True, b"1", (None,), ("x",), 1j):
-            with pytest.raises(DataError, match=f"{name} must be a"):
+            with pytest.raises(LabError, match=f"{name} must be a"):
                 replace(settings, **{name: other})
 
 
@@ -163,7 +163,7 @@ def test_every_number_has_a_range(experiment: Experiment[Any]) -> None:
     ],
 )
 def test_ads_say_what_they_need(changes: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(DataError) as error:
+    with pytest.raises(LabError) as error:
         Ads(**changes)
     assert sentence in str(error.value)
 
@@ -180,12 +180,12 @@ def test_shipped_tables_are_as_their_layout_says(experiment: Experiment[Any]) ->
 
 @pytest.mark.parametrize("name", ["steps", "warmup", "test_interval", "checkpoint_interval"])
 def test_a_study_ends(name: str) -> None:
-    with pytest.raises(DataError, match=f"{name} must be at most 1,000,000,000, not 99,999,999,999,999,999,999"):
+    with pytest.raises(LabError, match=f"{name} must be at most 1,000,000,000, not 99,999,999,999,999,999,999"):
         tiny(EXPERIMENTS["minatar"], f"{name}=99999999999999999999")
 
 
 def test_a_study_of_too_many_shards_is_refused() -> None:
-    with pytest.raises(DataError, match="the number of shards must be at most 10,000, not 20,000"):
+    with pytest.raises(LabError, match="the number of shards must be at most 10,000, not 20,000"):
         tiny(
             EXPERIMENTS["minatar"],
             "seeds=1000",

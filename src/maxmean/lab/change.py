@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from ..errors import unknown
-from ..mev.data import DataError
+from .errors import LabError
 
 S = TypeVar("S")
 
@@ -26,15 +26,15 @@ def change(settings: S, texts: Sequence[str]) -> S:
     for text in texts:
         name, sign, value = text.partition("=")
         if not sign:
-            raise DataError(f"a setting is changed with NAME=VALUE, not {text!r}")
+            raise LabError(f"a setting is changed with NAME=VALUE, not {text!r}")
         if name not in known:
-            raise DataError(unknown("unknown setting", name, known))
+            raise LabError(unknown("unknown setting", name, known))
         if name in changes:
-            raise DataError(f"{name} is set twice; several values go into one, with commas between them")
+            raise LabError(f"{name} is set twice; several values go into one, with commas between them")
         try:
             changes[name] = _read(known[name], value)
         except ValueError:
-            raise DataError(f"{name} is now {known[name]!r}, and {value!r} is {_no_such(known[name])}") from None
+            raise LabError(f"{name} is now {known[name]!r}, and {value!r} is {_no_such(known[name])}") from None
     return replace(settings, **changes)  # type: ignore[type-var]
 
 

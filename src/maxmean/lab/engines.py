@@ -26,8 +26,8 @@ from typing import Any, Protocol
 from rich.console import Console
 
 from ..errors import missing
-from ..mev.data import DataError
 from ..storage import as_parquet
+from .errors import LabError
 from .experiment import Experiment, Shard
 
 ATTEMPTS = 3
@@ -160,7 +160,7 @@ class Ray:
         try:
             import ray
         except ImportError:
-            raise DataError(missing("the ray engine", "ray")) from None
+            raise LabError(missing("the ray engine", "ray")) from None
         started = not ray.is_initialized()
         if started:
             _check_reachable(self.address)
@@ -176,7 +176,7 @@ class Ray:
             ) as error:  # of many kinds: no cluster, another version of Ray or Python, no room to start one
                 where = f"no Ray cluster answers at {self.address!r}" if self.address else "Ray does not start here"
                 said = (str(error).strip() or type(error).__name__).splitlines()[0]
-                raise DataError(f"{where}: {said}") from None
+                raise LabError(f"{where}: {said}") from None
         try:
             yield from self._drain(ray, tasks)
         finally:
@@ -223,15 +223,15 @@ def _check_reachable(address: str | None) -> None:
         return
     place = re.fullmatch(r"(?:ray://)?(?:\[([0-9a-fA-F:]+)\]|([\w.-]+)):([0-9]{1,5})", address)
     if place is None or not 0 < int(place[3]) < 2**16:
-        raise DataError(f"the address of a Ray cluster is auto, HOST:PORT or ray://HOST:PORT, not {address!r}")
+        raise LabError(f"the address of a Ray cluster is auto, HOST:PORT or ray://HOST:PORT, not {address!r}")
     try:
         with socket.create_connection((place[1] or place[2], int(place[3])), timeout=10) as talk:
             if "RAY_USE_TLS" not in os.environ and not _speaks_http2(talk):
-                raise DataError(
+                raise LabError(
                     f"no Ray cluster answers at {address!r}: something else does; by default it has port 6379"
                 )
     except OSError as error:
-        raise DataError(f"no Ray cluster answers at {address!r}: {error.strerror or error}") from None
+        raise LabError(f"no Ray cluster answers at {address!r}: {error.strerror or error}") from None
 
 
 def _speaks_http2(talk: socket.socket) -> bool:
@@ -247,9 +247,9 @@ def _speaks_http2(talk: socket.socket) -> bool:
 def make_engine(name: str, workers: int | None, address: str | None, console: Console | None = None) -> ShardEngine:
     """An engine by the name that the command line uses. With a console, shards that take long say how far they are."""
     if workers is not None and not 1 <= workers <= MOST_WORKERS:
-        raise DataError(f"workers must be a whole number from 1 to {MOST_WORKERS:,}, not {workers}")
+        raise LabError(f"workers must be a whole number from 1 to {MOST_WORKERS:,}, not {workers}")
     if address is not None and name != "ray":
-        raise DataError("an address goes with the ray engine: --engine ray")
+        raise LabError("an address goes with the ray engine: --engine ray")
     match name:
         case "inline":
             return Inline(console)
@@ -257,7 +257,7 @@ def make_engine(name: str, workers: int | None, address: str | None, console: Co
             return Processes(workers)
         case "ray":
             return Ray(address, workers, aloud=console is not None)
-    raise DataError(f"unknown engine {name!r} (there are inline, processes, ray)")
+    raise LabError(f"unknown engine {name!r} (there are inline, processes, ray)")
 
 
 def cores() -> int:

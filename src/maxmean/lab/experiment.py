@@ -122,7 +122,7 @@ class Experiment(ABC, Generic[S]):
         """The figures, by a short name."""
 
     def check(self, settings: S) -> None:
-        """Raise a DataError for what cannot be run, before anything is; for what the settings cannot know by themselves."""
+        """Raise a LabError for what cannot be run, before anything is; for what the settings cannot know by themselves."""
 
     def remarks(self, settings: S) -> Sequence[str]:
         """What one may not expect of these settings, a line each."""

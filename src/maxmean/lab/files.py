@@ -10,16 +10,16 @@ import os
 from pathlib import Path
 from typing import Any
 
-from ..errors import MaxmeanError
 from ..storage import make_folder, write_whole
 from ..untrusted import ContentError, contents, parse
+from .errors import LabError
 from .tables import LARGEST
 
 LARGEST_JSON = 1 << 24
 """How many bytes a plan or a manifest may have."""
 
 
-class StoreError(MaxmeanError):
+class StoreError(LabError):
     """A directory that cannot be used as it is; the message says what to do."""
 
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..mev.data import DataError
 from ..mev.show import escaped
 from .change import change
 from .claims import Verdict, judge
 from .engines import ShardEngine, Task, TaskResult
+from .errors import LabError
 from .experiment import Experiment, Results, Shard, plain
 from .experiments import EXPERIMENTS
 from .loading import LeftOut, Say, load, load_best, unsaid
@@ -62,7 +62,7 @@ class ExperimentJob:
     def of(cls, experiment: Experiment[Any], scale: str, changes: Sequence[str] = ()) -> ExperimentJob:
         """The settings of a scale, with changes such as ``steps=5000``; with any, the scale is called custom."""
         if scale not in experiment.scales:
-            raise DataError(f"{experiment.name} has no scale {scale!r} (there are {', '.join(experiment.scales)})")
+            raise LabError(f"{experiment.name} has no scale {scale!r} (there are {', '.join(experiment.scales)})")
         settings = change(experiment.settings(scale), changes)
         if changes:
             limited("the number of shards", len(experiment.parts(settings)), SHARDS)

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from ..mev.data import DataError
 from ..mev.show import escaped, shortened
+from .errors import LabError
 
 SHARDS = 10_000
 """How many shards an experiment may split into."""
@@ -35,7 +35,7 @@ def within(settings: Any, **ranges: Range) -> None:
     >>> from maxmean.lab.experiments.ads import Settings
     >>> Settings(runs=0)
     Traceback (most recent call last):
-    maxmean.mev.data.DataError: runs must be a whole number from 2 to 10,000,000, not 0
+    maxmean.lab.errors.LabError: runs must be a whole number from 2 to 10,000,000, not 0
     """
     check_kinds(type(settings), vars(settings))
     for name, allowed in ranges.items():
@@ -46,11 +46,11 @@ def within(settings: Any, **ranges: Range) -> None:
         least, most = allowed.entries
         if not least <= len(value) <= most:
             count = f"{least}" if least == most else f"{least} to {most}"
-            raise DataError(f"{name} must have {count} {'entry' if most == 1 else 'entries'}, not {len(value)}")
+            raise LabError(f"{name} must have {count} {'entry' if most == 1 else 'entries'}, not {len(value)}")
         for entry in value:
             _check(f"each entry of {name}", entry, allowed, kind)
         if len(set(value)) < len(value):
-            raise DataError(f"{name} has an entry twice: {_shown(value)}")
+            raise LabError(f"{name} has an entry twice: {_shown(value)}")
 
 
 def limited(what: str, number: float, most: float) -> None:
@@ -58,10 +58,10 @@ def limited(what: str, number: float, most: float) -> None:
 
     >>> limited("repetitions times n", 10**12, 10**7)
     Traceback (most recent call last):
-    maxmean.mev.data.DataError: repetitions times n must be at most 10,000,000, not 1,000,000,000,000
+    maxmean.lab.errors.LabError: repetitions times n must be at most 10,000,000, not 1,000,000,000,000
     """
     if number > most:
-        raise DataError(f"{what} must be at most {most:,}, not {number:,}")
+        raise LabError(f"{what} must be at most {most:,}, not {number:,}")
 
 
 def check_kinds(settings: type, values: Mapping[str, Any]) -> None:
@@ -69,9 +69,9 @@ def check_kinds(settings: type, values: Mapping[str, Any]) -> None:
     for name, (kind, listed) in _kinds(settings).items():
         value = values[name]
         if listed and not (isinstance(value, tuple) and all(_is(kind, entry) for entry in value)):
-            raise DataError(f"{name} must be a list of {_NAMES[kind]}s, not {_shown(value)}")
+            raise LabError(f"{name} must be a list of {_NAMES[kind]}s, not {_shown(value)}")
         if not listed and not _is(kind, value):
-            raise DataError(f"{name} must be a {_NAMES[kind]}, not {_shown(value)}")
+            raise LabError(f"{name} must be a {_NAMES[kind]}, not {_shown(value)}")
 
 
 _NAMES: dict[type, str] = {int: "whole number", float: "number", bool: "truth value", str: "text"}
@@ -96,7 +96,7 @@ def _is(kind: type, value: Any) -> bool:
 def _check(name: str, value: float, allowed: Range, kind: type) -> None:
     if value not in allowed:
         low, high = (f"{int(end):,}" if kind is int else f"{end:g}" for end in (allowed.low, allowed.high))
-        raise DataError(f"{name} must be a {_NAMES[kind]} from {low} to {high}, not {_shown(value)}")
+        raise LabError(f"{name} must be a {_NAMES[kind]} from {low} to {high}, not {_shown(value)}")
 
 
 def _shown(value: Any) -> str:

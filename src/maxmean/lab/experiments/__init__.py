@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...errors import unknown
-from ...mev.data import DataError
+from ..errors import LabError
 from ..experiment import Experiment
 from .ads import Ads
 from .autocorrelation import Autocorrelation
@@ -41,6 +41,6 @@ def find_experiments(names: Sequence[str]) -> list[Experiment[Any]]:
     """The named experiments; where none is named, all but those that are run only by name."""
     for name in names:
         if name not in EXPERIMENTS:
-            raise DataError(unknown("unknown experiment", name, EXPERIMENTS))
+            raise LabError(unknown("unknown experiment", name, EXPERIMENTS))
     usual = [name for name, experiment in EXPERIMENTS.items() if not experiment.only_by_name]
     return [EXPERIMENTS[name] for name in dict.fromkeys(names or usual)]

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...mev.data import DataError
 from ...mev.methods import Settings as MethodSettings
 from ...mev.methods import evaluate
 from ...mev.processes import bernoulli_ads, click_rates
 from ..claims import Finding, Measured
+from ..errors import LabError
 from ..experiment import Experiment, Results
 from ..figures import canvas, caption, colour_of
 from ..settings import SHARDS, Range, limited, within
@@ -69,17 +69,17 @@ class Settings:
         )
         for name, problem in self.problems().items():
             if problem["customers"] % problem["ads"] or problem["customers"] < 2 * problem["ads"]:
-                raise DataError(
+                raise LabError(
                     f"customers are shared equally among ads, at least two for each: {problem['customers']:,} cannot be "
                     f"shared among {problem['ads']:,} ({name})"
                 )
             if not self.lowest < problem["highest"]:
                 high = problem["highest"]
-                raise DataError(f"highest must be above lowest, {self.lowest:g}, not {high:g} ({name})")
+                raise LabError(f"highest must be above lowest, {self.lowest:g}, not {high:g} ({name})")
         if len(self.problems()) < 7:
-            raise DataError("two entries of vary_highest read alike: choose others")
+            raise LabError("two entries of vary_highest read alike: choose others")
         if self.runs < 2 * self.runs_a_block or self.runs % self.runs_a_block or self.runs_a_shard % self.runs_a_block:
-            raise DataError(
+            raise LabError(
                 f"runs and runs_a_shard must be multiples of runs_a_block, {self.runs_a_block:,}, and runs at least twice "
                 f"as many, not {self.runs:,} and {self.runs_a_shard:,}"
             )

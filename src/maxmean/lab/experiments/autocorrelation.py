@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...mev.data import DataError
 from ...mev.processes import autocorrelated
 from ..claims import Finding, Measured
+from ..errors import LabError
 from ..experiment import Results
 from ..figures import canvas, caption, line
 from ..tables import TableLayout
@@ -52,7 +52,7 @@ class Autocorrelation(DependenceStudy):
 
     def check(self, settings: Settings) -> None:
         if min(settings.rhos) < 0:
-            raise DataError(f"each entry of rhos must be a number from 0 to 0.999 here, not {min(settings.rhos)}")
+            raise LabError(f"each entry of rhos must be a number from 0 to 0.999 here, not {min(settings.rhos)}")
 
     def figures(self, results: Results[Settings]) -> dict[str, Figure]:
         return {"paths": _draw_paths(results), "curves": curves(results, list(ESTIMATORS))}

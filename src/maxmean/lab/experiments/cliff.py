@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...mev.data import DataError
 from ..claims import Finding, Measured
+from ..errors import LabError
 from ..experiment import Experiment, Results
 from ..figures import GREY, canvas, caption, legend_below, line
 from ..settings import Range, limited, within
@@ -76,9 +76,9 @@ class Settings:
             max_steps=Range(1, 10**9),
         )
         if self.blocks > self.runs:
-            raise DataError(f"blocks must be at most as many as runs, {self.runs:,}, not {self.blocks:,}")
+            raise LabError(f"blocks must be at most as many as runs, {self.runs:,}, not {self.blocks:,}")
         if self.episodes % self.window:
-            raise DataError(f"episodes must be a multiple of window, {self.window:,}, not {self.episodes:,}")
+            raise LabError(f"episodes must be a multiple of window, {self.window:,}, not {self.episodes:,}")
         limited("blocks times episodes over window", self.blocks * self.episodes // self.window, 10**6)
 
 

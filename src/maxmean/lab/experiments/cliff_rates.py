@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...mev.data import DataError
 from ..claims import Finding, Measured
+from ..errors import LabError
 from ..experiment import Experiment, Results
 from ..figures import canvas, caption, legend_below, line
 from ..settings import Range, within
@@ -47,7 +47,7 @@ class Settings:
             max_steps=Range(1, 10**9),
         )
         if self.interim_blocks > self.interim_runs:
-            raise DataError(
+            raise LabError(
                 f"interim_blocks must be at most as many as interim_runs, {self.interim_runs:,}, not {self.interim_blocks:,}"
             )
 

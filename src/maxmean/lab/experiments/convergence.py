@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...mev.data import DataError
 from ..claims import Finding, Measured
+from ..errors import LabError
 from ..experiment import Experiment, Results
 from ..figures import canvas, caption, line, logarithmic
 from ..settings import Range, limited, within
@@ -48,7 +48,7 @@ class Settings:
             steps=Range(1, 10**12, entries=(2, 100)),
         )
         if self.branching > self.states:
-            raise DataError(f"branching must be at most as many as states, {self.states:,}, not {self.branching:,}")
+            raise LabError(f"branching must be at most as many as states, {self.states:,}, not {self.branching:,}")
         limited("states times actions times branching", self.states * self.actions * self.branching, 10**6)
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...mev.data import DataError
 from ..claims import Finding, Measured
+from ..errors import LabError
 from ..experiment import Experiment, Results
 from ..figures import GREY, canvas, caption, legend_below, line, logarithmic
 from ..settings import Range, limited, within
@@ -62,7 +62,7 @@ class Settings:
             other_runs=Range(1, 10**7),
         )
         if self.blocks > min(self.runs, self.other_runs):
-            raise DataError(f"blocks must be at most as many as runs and other_runs, not {self.blocks:,}")
+            raise LabError(f"blocks must be at most as many as runs and other_runs, not {self.blocks:,}")
         limited("blocks times episodes", self.blocks * self.episodes, 10**6)
 
 

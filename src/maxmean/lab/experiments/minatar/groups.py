@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ....mev.data import DataError
 from ...change import number
+from ...errors import LabError
 from .variants import power
 
 SEEDS_APART = 1000
@@ -45,14 +45,14 @@ class Group:
         own = {mark: [word for word in words if word.startswith(mark)] for mark in (SEEDS, STEPS)}
         for mark, given in own.items():
             if len(given) > 1:
-                raise DataError(f"a group has its {mark.removesuffix('=')} once, as in {FORM}, not as in {text!r}")
+                raise LabError(f"a group has its {mark.removesuffix('=')} once, as in {FORM}, not as in {text!r}")
         seeds, steps = next(map(_seeds, own[SEEDS]), None), next(map(_steps, own[STEPS]), None)
         try:
             if not agents:
                 raise ValueError
             return cls(game, number(rate), agents, seeds, steps)
         except ValueError:
-            raise DataError(f"a group is written as {FORM}, not {text!r}") from None
+            raise LabError(f"a group is written as {FORM}, not {text!r}") from None
 
     def seeds_among(self, usual: int) -> range:
         """The seeds that it is run with in a study of so many."""
@@ -81,9 +81,9 @@ def _seeds(word: str) -> range:
     first, _, last = word.removeprefix(SEEDS).partition("-")
     # No seed has more digits than this, and int() refuses numbers of thousands.
     if not all(end.isascii() and end.isdigit() and len(end) < 10 for end in (first, last)):
-        raise DataError(f"a group's own seeds are written as {SEEDS}FIRST-LAST, such as {SEEDS}5-19, not {word!r}")
+        raise LabError(f"a group's own seeds are written as {SEEDS}FIRST-LAST, such as {SEEDS}5-19, not {word!r}")
     if not int(first) <= int(last) < SEEDS_APART:
-        raise DataError(
+        raise LabError(
             f"a group's own seeds go from a smaller to a larger number below {SEEDS_APART}, such as {SEEDS}5-19, not {word!r}"
         )
     return range(int(first), int(last) + 1)
@@ -93,7 +93,7 @@ def _steps(word: str) -> int:
     """A number of steps, written in digits."""
     digits = word.removeprefix(STEPS)
     if not (digits.isascii() and digits.isdigit() and len(digits) <= 10 and 0 < int(digits) <= LARGEST):
-        raise DataError(
+        raise LabError(
             f"a group's own steps are a whole number from 1 to {LARGEST:,}, such as {STEPS}5000000, not {word!r}"
         )
     return int(digits)

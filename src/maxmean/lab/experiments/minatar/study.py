@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....errors import unknown
-from ....mev.data import DataError
+from ...errors import LabError
 from ...experiment import Experiment, Results, Shard
 from ...settings import limited
 from ...tables import TableLayout
@@ -79,20 +79,20 @@ class Settings:
     def __post_init__(self) -> None:
         for game in (*self.games, *(group.game for group in self.further)):
             if game not in GAMES:
-                raise DataError(unknown("unknown game", game, GAMES))
+                raise LabError(unknown("unknown game", game, GAMES))
         if not self.games or not self.learning_rates or not (*self.single, *self.maxmin, *self.heads):
-            raise DataError("the study needs at least one game, one agent and one learning rate")
+            raise LabError("the study needs at least one game, one agent and one learning rate")
         for name, rows in (("games", self.games), ("learning_rates", self.learning_rates)):
             if len(set(rows)) < len(rows):
-                raise DataError(f"{name} has an entry twice: {', '.join(map(str, rows))}")
+                raise LabError(f"{name} has an entry twice: {', '.join(map(str, rows))}")
         for rate in (*self.learning_rates, *(group.learning_rate for group in self.further)):
             if not 0.0 < rate < math.inf:
-                raise DataError(f"learning rates must be positive numbers, not {rate}")
+                raise LabError(f"learning rates must be positive numbers, not {rate}")
         if self.seeds > SEEDS_APART:
-            raise DataError(f"seeds must be at most {SEEDS_APART}, not {self.seeds}")
+            raise LabError(f"seeds must be at most {SEEDS_APART}, not {self.seeds}")
         for name in ("steps", "seeds", "warmup", "test_interval", "checkpoint_interval"):
             if vars(self)[name] < 1:
-                raise DataError(f"{name} must be at least 1, not {vars(self)[name]}")
+                raise LabError(f"{name} must be at least 1, not {vars(self)[name]}")
             limited(name, vars(self)[name], LARGEST)
         longest = max(group.steps_among(self.steps) for group in self.groups)
         limited("steps over test_interval", longest // self.test_interval, 10**5)
@@ -191,13 +191,13 @@ class MinAtarStudy(Experiment[Settings]):
                 try:
                     label = make_agent(name).label
                 except ValueError as error:
-                    raise DataError(str(error)) from None
+                    raise LabError(str(error)) from None
                 run = group.game, power(group.learning_rate), label, group.steps_among(settings.steps)
                 seeds, own = known.setdefault(run, set()), {*group.seeds_among(settings.seeds)}
                 if twice := seeds & own:
                     where = f"{group.game} with the learning rate {run[1]} has the agent {name} twice"
                     added = group.seeds is not None or group.steps is not None
-                    raise DataError(f"{where} with the seed {min(twice)}; {_OTHERS}" if added else where)
+                    raise LabError(f"{where} with the seed {min(twice)}; {_OTHERS}" if added else where)
                 seeds |= own
 
     def remarks(self, settings: Settings) -> Sequence[str]:

@@ -119,7 +119,7 @@ WRITES = {
     "records": ("maxmean.deep.records.write_whole", "cannot write .*run/records.parquet: No space left"),
     "arrays": ("maxmean.deep.checkpoint.save_file", "cannot write .*run/checkpoints: No space left"),
     "steps": ("maxmean.deep.checkpoint.write_whole", "cannot write .*run/checkpoints: No space left"),
-    "flush": ("maxmean.deep.checkpoint._sync", "cannot write .*run/checkpoints: No space left"),
+    "flush": ("maxmean.deep.checkpoint.flush", "cannot write .*run/checkpoints: No space left"),
     "policies": ("maxmean.deep.policy.write_whole", "cannot write .*policies/dqn.safetensors: No space left"),
 }
 

@@ -77,9 +77,9 @@ def test_initial_weights_of_the_variance() -> None:
         (lambda: SelfCorrectingQ(-1.0), "beta must be finite and not negative, not -1.0"),
         (lambda: SelfCorrectingQ(math.inf), "beta must be finite and not negative, not inf"),
         (lambda: SelfCorrectingQ(previous="episode"), "previous must be 'update' or 'step', not 'episode'"),
-        (lambda: WeightedQ(0), "draws must be from 1 to 1,000,000, not 0"),
+        (lambda: WeightedQ(0), "draws must be at least 1, not 0"),
         (lambda: WeightedQ(2.5), "draws must be a whole number, not 2.5"),  # type: ignore[arg-type]
-        (lambda: MaxMinQ(0), "n must be from 1 to 10,000, not 0"),
+        (lambda: MaxMinQ(0), "n must be at least 1, not 0"),
         (lambda: MaxMinQ(1.5), "n must be a whole number, not 1.5"),  # type: ignore[arg-type]
         (lambda: VarianceTracker(0.0), "the initial variance must be positive and finite, not 0.0"),
         (lambda: VarianceTracker(-1.0), "the initial variance must be positive and finite, not -1.0"),
@@ -91,8 +91,8 @@ def test_initial_weights_of_the_variance() -> None:
         (lambda: VarianceTracker("x"), "the initial variance must be a number, not 'x'"),  # type: ignore[arg-type]
         (lambda: VarianceTracker(omega=None), "omega must be a number, not None"),  # type: ignore[arg-type]
         (lambda: SelfCorrectingQ("x"), "beta must be a number, not 'x'"),  # type: ignore[arg-type]
-        (lambda: WeightedQ(10**12), "draws must be from 1 to 1,000,000, not 1000000000000"),
-        (lambda: MaxMinQ(10**9), "n must be from 1 to 10,000, not 1000000000"),
+        (lambda: WeightedQ(10**12), "draws must be at most 1,000,000, not 1000000000000"),
+        (lambda: MaxMinQ(10**9), "n must be at most 10,000, not 1000000000"),
         (lambda: TEQ("x"), "alpha must be a number, not 'x'"),  # type: ignore[arg-type]
         (lambda: TEQ(tracker=3), "tracker must be a VarianceTracker, such as VarianceTracker(), not 3"),  # type: ignore[arg-type]
     ],

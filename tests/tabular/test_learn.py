@@ -490,7 +490,7 @@ def test_first_impressions_of_the_lure() -> None:
         ({"watch_states": [-1]}, "state -1 cannot be watched: it is terminal or does not exist"),
         ({"runs": "3"}, "runs must be a whole number, not '3'"),
         ({"runs": True}, "runs must be a whole number, not True"),
-        ({"runs": 10**30}, f"runs must be at most 1,000,000,000,000,000, not {10**30}"),
+        ({"runs": 10**30}, "runs must be at most 1,000,000,000,000,000, not about 10^30"),
         (
             {"runs": 10**12},
             "1,000,000,000,000 runs of 5 episodes keep 29,802 GB: ask for fewer, or for less of each run",
@@ -503,7 +503,7 @@ def test_first_impressions_of_the_lure() -> None:
         ({"learning_rate": "x"}, "a rate must be a number, not 'x'"),
         ({"learning_rate": math.nan}, "a rate must lie in [0, 1], not nan"),
         ({"learning_rate": math.inf}, "a rate must lie in [0, 1], not inf"),
-        ({"epsilon": [0.1]}, "a rate must be a number, not [0.1]"),
+        ({"epsilon": [0.1]}, "a rate must be a number, not a list of 1"),
         ({"bias": "no"}, "bias must be True or False, not 'no'"),
         ({"every_run": 1}, "every_run must be True or False, not 1"),
         ({"final_tables": None}, "final_tables must be True or False, not None"),

@@ -102,7 +102,7 @@ def test_random_problems_branch_as_asked_and_repeat_with_their_seed() -> None:
         (lambda: random_mdp(3, 1, branching=1, discount=1.0, seed=0), r"a problem without end needs a discount in \[0, 1\), not"),
         (lambda: random_mdp(3, 1, branching="x", discount=0.9, seed=0), "branching must be a whole number, not 'x'"),  # type: ignore[arg-type]
         (lambda: random_mdp(3, 1, branching=1, discount="x", seed=0), "the discount must be a number, not 'x'"),  # type: ignore[arg-type]
-        (lambda: random_mdp(3, 1, branching=1, discount=0.9, seed=-1), "seed must be 0 or more, not -1"),
+        (lambda: random_mdp(3, 1, branching=1, discount=0.9, seed=-1), "seed must be at least 0, not -1"),
         (lambda: random_mdp(10**9, 1, branching=1, discount=0.9, seed=0), "a random problem has up to 10,000,000 outcomes"),
         (lambda: cliff_walking("10"), "width must be a whole number, not '10'"),  # type: ignore[arg-type]
         (lambda: cliff_walking(10**9, 10**9), "a grid has up to 1,000,000 cells, not 1000000000 x 1000000000"),

@@ -50,7 +50,7 @@ def test_a_schedule_begins_at_its_scale_and_never_rises(scale: float, delay: flo
         ({"scale": "x"}, "a rate must be a number, not 'x'"),
         ({"scale": None}, "a rate must be a number, not None"),
         ({"scale": 0.1, "delay": True}, "delay must be a number, not True"),
-        ({"scale": 0.1, "power": [1]}, "power must be a number, not [1]"),
+        ({"scale": 0.1, "power": [1]}, "power must be a number, not a list of 1"),
     ],
 )
 def test_bad_schedules(arguments: dict[str, Any], sentence: str) -> None:

@@ -136,14 +136,14 @@ def read_table(path: Path, table: str = "records", most: int = 2**24) -> pd.Data
     if not path.is_file():
         raise ContentError(f"{path.name} is no file")
     try:
-        with pyarrow.parquet.ParquetFile(path) as file:
+        with pyarrow.parquet.ParquetFile(path, pre_buffer=False) as file:
             if file.metadata.num_rows > most:
                 raise ContentError(f"{path.name} has {file.metadata.num_rows:,} rows")
             if file.schema_arrow.names != list(columns):
                 raise ContentError(f"{path.name} has other columns")
-            # Without its metadata: pandas would take its word for how to read it.
-            found = file.read().replace_schema_metadata(None)
-        return found.to_pandas(ignore_metadata=True).astype(columns)
+            # Without its metadata: pandas would take its word for how to read it. In one thread: no other outlives an error.
+            found = file.read(use_threads=False).replace_schema_metadata(None)
+        return found.to_pandas(ignore_metadata=True, use_threads=False).astype(columns)
     except ContentError:
         raise
     except (pyarrow.ArrowException, ValueError, TypeError, OverflowError, OSError) as error:

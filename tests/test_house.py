@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-import pytest
-
 import maxmean
 
 ROOT = Path(maxmean.__file__).parent
@@ -22,15 +20,6 @@ FLOORS = (
     ("cli",),
 )
 """From the ground up. A room knows those below it, and none beside or above it."""
-
-DEEP = (
-    ("checks", "registry"),
-    ("exploration", "networks", "settings", "targets"),
-    ("agents",),
-    ("core",),
-    ("device", "host"),
-)
-"""The same inside ``deep``. What stays of a training (records, policies, checkpoints) stands beside them, on no floor."""
 
 
 def imports(path: Path) -> set[tuple[str, ...]]:
@@ -52,28 +41,21 @@ def imports(path: Path) -> set[tuple[str, ...]]:
     return found
 
 
-def floor(floors: tuple[tuple[str, ...], ...], room: str) -> int | None:
-    return next((height for height, rooms in enumerate(floors) if room in rooms), None)
+def floor(room: str) -> int:
+    return next(height for height, rooms in enumerate(FLOORS) if room in rooms)
 
 
-def rising(floors: tuple[tuple[str, ...], ...], below: tuple[str, ...] = ()) -> list[str]:
-    """What is imported from above or from beside, in words."""
-    found = []
-    for path in sorted(ROOT.joinpath(*below).rglob("*.py")):
+def test_imports_point_downwards() -> None:
+    """Between the rooms; what holds inside ``deep`` is in tests/deep/test_deep_rooms.py."""
+    rising = []
+    for path in sorted(ROOT.rglob("*.py")):
         here = path.relative_to(ROOT).with_suffix("").parts
-        own = floor(floors, here[len(below)])
-        for there in imports(path):
-            if own is None or there[: len(below)] != below or len(there) <= len(below):
-                continue
-            other = floor(floors, there[len(below)])
-            if other is not None and there[len(below)] != here[len(below)] and other >= own:
-                found.append(f"{'/'.join(here)} imports {'.'.join(there)}")
-    return found
-
-
-@pytest.mark.parametrize(("floors", "below"), [(FLOORS, ()), (DEEP, ("deep",))], ids=["the house", "deep"])
-def test_imports_point_downwards(floors: tuple[tuple[str, ...], ...], below: tuple[str, ...]) -> None:
-    assert rising(floors, below) == []
+        rooms = {there[0] for there in imports(path) if there} & {room for rooms in FLOORS for room in rooms}
+        if here != ("__init__",):
+            rising += [
+                f"{'/'.join(here)} imports {room}" for room in rooms - {here[0]} if floor(room) >= floor(here[0])
+            ]
+    assert rising == []
 
 
 def test_every_room_has_its_floor() -> None:

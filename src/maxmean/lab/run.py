@@ -78,13 +78,7 @@ def reproduce(jobs: Sequence[ExperimentJob], store: Store, engine: ShardEngine, 
         experiment, scale = job.experiment, job.scale
         shards = experiment.shards(job.settings, seed)
         store.write_plan(experiment.name, scale, StudyPlan(plain(job.settings), shards))
-        missing = []
-        for shard in shards:
-            if _present(store, job, shard, report):
-                shutil.rmtree(store.folder(shard), ignore_errors=True)  # if a kill came before that
-            else:
-                store.remove(shard)  # what is damaged
-                missing.append(shard)
+        missing = [shard for shard in shards if not _reuse(store, job, shard, report)]
         kept += len(shards) - len(missing)
         report.begin(experiment.name, len(shards), len(shards) - len(missing))
         tasks += [
@@ -108,14 +102,18 @@ def reproduce(jobs: Sequence[ExperimentJob], store: Store, engine: ShardEngine, 
     return Summary(len(tasks) - len(failed), kept, tuple(failed))
 
 
-def _present(store: Store, job: ExperimentJob, shard: Shard, report: Reporter) -> bool:
-    """Whether a shard can be used as it is stored; ``report`` hears of one that is damaged."""
+def _reuse(store: Store, job: ExperimentJob, shard: Shard, report: Reporter) -> bool:
+    """Take a shard as it is stored, if it can be used; one that is damaged goes, and ``report`` hears of it."""
     own = job.experiment.settings_of(job.settings, shard)
     try:
-        return store.has(shard, job.experiment.layout(own, shard.part))
+        if not store.has(shard, job.experiment.layout(own, shard.part)):
+            return False
     except DamagedError as error:
         report.say(escaped(f"{error}; it is computed again"))
+        store.remove(shard)
         return False
+    shutil.rmtree(store.folder(shard), ignore_errors=True)  # what it was made from, if a kill came before that
+    return True
 
 
 @dataclass(frozen=True)

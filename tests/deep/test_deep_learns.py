@@ -13,7 +13,7 @@ import pytest
 from deep_toys import CORRIDOR, QUICK, SMALL, program_of, short_runs, start, together
 from maxmean import envs
 from maxmean.deep import Settings, train
-from maxmean.deep.agents import BDQN, DDQN, DQN, KEBDQN, SCDQN, TEBDQN, AdaKEBDQN, AdaTEBDQN, Agent, MaxMinDQN
+from maxmean.deep.agents import AGENTS, BDQN, DDQN, DQN, KEBDQN, SCDQN, TEBDQN, AdaKEBDQN, AdaTEBDQN, Agent, MaxMinDQN
 from maxmean.deep.core.run import Run
 from maxmean.deep.device import rollouts
 from maxmean.deep.device.program import Program
@@ -28,6 +28,10 @@ FAMILIES = [
 ]
 COPIES = 28
 SEEDS = (1, 2)
+
+
+def test_every_agent_of_the_registry_learns_here() -> None:
+    assert {agent.name for family in FAMILIES for agent in family} == set(AGENTS)
 
 
 @partial(jax.jit, static_argnums=0, compiler_options=QUICK)

@@ -1,4 +1,4 @@
-"""Agents: what the eight algorithms are made of.
+"""Agents: what the algorithms are made of.
 
 An :class:`Agent` is a frozen description: how many estimates of Q there are, the rule that makes their targets, how it explores,
 and whether it adapts. The functions named after the algorithms fill it in; none of them has code of its own.

@@ -60,7 +60,7 @@ _COLOURS = {
     "cve": GREY,
     "we": "#9467bd",
 }
-"""By how a label begins; the first that fits. Mid-tones, which light and dark pages both carry."""
+"""By the words that a label begins with; the first that fits. Mid-tones, which light and dark pages both carry."""
 _DASHED = ("*", "beta 1", "te-q(0.5)", "step")
 """Marks of curves that would hide another."""
 _OTHERS = ("#3b82c4", "#e07b39", "#9467bd")
@@ -68,7 +68,11 @@ _OTHERS = ("#3b82c4", "#e07b39", "#9467bd")
 
 def colour_of(label: str, position: int = 0) -> str:
     """The colour of an estimator, the same in every figure; other things take theirs by position."""
-    found = (colour for start, colour in _COLOURS.items() if label.startswith(start))
+    found = (
+        colour
+        for start, colour in _COLOURS.items()
+        if label.startswith(start) and not label[len(start) :][:1].isalpha()
+    )
     return next(found, _OTHERS[position % len(_OTHERS)])
 
 

@@ -13,7 +13,7 @@ ROOT = Path(maxmean.__file__).parent
 
 FLOORS = (
     ("errors",),
-    ("lazy", "storage", "untrusted"),
+    ("drawing", "lazy", "storage", "untrusted"),
     ("mev",),
     ("envs", "tabular"),
     ("deep",),

@@ -18,5 +18,5 @@ def own_style(style: Mapping[str, Any]) -> Iterator[None]:
 
     with mpl.rc_context():
         mpl.rcdefaults()
-        mpl.rcParams.update(style)
+        mpl.rcParams.update(style)  # type: ignore[arg-type]
         yield

@@ -107,7 +107,8 @@ def test_a_strangers_matplotlibrc_runs_nothing(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setattr(report, "_figures", draw)
     with mpl.rc_context({"text.usetex": True}):
         write_report(Store(SHIPPED, create=False), tmp_path)
-    assert drawn and not any(drawn)
+    assert drawn
+    assert not any(drawn)
 
 
 def test_identifiers_of_figures_do_not_collide(page: Path) -> None:

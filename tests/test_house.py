@@ -11,7 +11,7 @@ ROOT = Path(maxmean.__file__).parent
 
 FLOORS = (
     ("errors",),
-    ("lazy", "storage", "untrusted"),
+    ("drawing", "lazy", "storage", "untrusted"),
     ("mev",),
     ("envs", "tabular"),
     ("deep",),

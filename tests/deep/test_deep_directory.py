@@ -257,6 +257,11 @@ def texts(folder: Path) -> None:
     frame.assign(step="x").to_parquet(folder / "records.parquet")
 
 
+def long_texts(folder: Path) -> None:
+    frame = pd.read_parquet(folder / "records.parquet")
+    frame.assign(agent="x" * 100_000).to_parquet(folder / "records.parquet")
+
+
 def cut(folder: Path) -> None:
     os.truncate(folder / "state.safetensors", 1_000)
 
@@ -296,8 +301,9 @@ TAMPERED: dict[str, tuple[Callable[[Path], None], str]] = {
     "steps are beyond numbers": (write("steps.json", [10**30]), "steps.json is no list of steps"),
     "records of others": (other_columns, "records.parquet has other columns"),
     "too many records": (many_rows, "records.parquet has 55,000 rows"),
-    "records are texts": (texts, "records.parquet cannot be read"),
+    "records are texts": (texts, "records.parquet has a column step of another kind"),
     "records are nothing": (write("records.parquet", "PAR1"), "records.parquet cannot be read"),
+    "records have long texts": (long_texts, "records.parquet has a text in its column agent that is no label"),
     "arrays are cut": (cut, "its arrays cannot be read"),
     "arrays are a text": (write("state.safetensors", "x" * 1_000), "its arrays cannot be read"),
     "a database of nothing": (no_database, "its arrays cannot be read"),
@@ -318,6 +324,15 @@ def test_a_strangers_checkpoint_with_right_checksums_is_passed_over(
     assert re.search(f"{newest.name} is damaged .*{TAMPERED[what][1]}.*going back to the one before", said)
     ours = ("pyarrow", "pandas", "numpy", "jax", "rich", "tensorstore")  # imported by what reads, the first time
     assert not {name for name in set(sys.modules) - modules if not name.startswith(ours)}
+    same(whole, tmp_path / "run")
+
+
+def test_a_file_of_holes_is_not_read_for_hours(whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copytree(whole, tmp_path / "run")
+    newest = checkpoint.checkpoints(tmp_path / "run" / "checkpoints")[0]
+    os.truncate(newest / "state.safetensors", 2**42)
+    train(tmp_path / "run", 500)
+    assert "its files are larger than this training's can be" in " ".join(capsys.readouterr().err.split())
     same(whole, tmp_path / "run")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from contextlib import suppress
 from pathlib import Path
@@ -140,6 +141,14 @@ def test_text_that_is_no_policys_is_refused(
     deep.load(file)
     forge_policy(file, change)
     with nothing_runs(tmp_path, monkeypatch), pytest.raises(deep.AgentError, match=said):
+        deep.load(file)
+
+
+def test_a_network_that_this_machine_has_no_memory_for_is_refused_before_it_is_read(file: Path) -> None:
+    forge_policy(file, put("network/hidden", 2**20))
+    forge_policy(file, put("network/trunk/filters", 2**20))
+    os.truncate(file, 2**42)
+    with pytest.raises(deep.AgentError, match=r"its network takes .* and this machine has .* of memory"):
         deep.load(file)
 
 

@@ -106,6 +106,16 @@ def test_a_state_sets_only_what_an_environments_state_is_made_of(file: Path) -> 
     assert KEBDQN.load(file, CARTPOLE).num_timesteps == 60
 
 
+@pytest.mark.parametrize(
+    ("place", "value"), [("0/_elapsed_steps", None), ("1/_has_reset", False)], ids=["no steps", "not reset"]
+)
+def test_a_state_that_is_in_no_episode_is_refused(place: str, value: Any, file: Path) -> None:
+    """Gymnasium's wrappers have such a one before their first episode, and cannot step in it."""
+    forge_agent(file, put(f"environment/{place}", value))
+    with pytest.raises(HostError, match="that is no state of"):
+        KEBDQN.load(file, CARTPOLE)
+
+
 def everything() -> list[tuple[str, Any]]:
     """Every entry of a saved agent taken away, and with some values of other kinds in its place, others for each."""
     places = [

@@ -93,6 +93,24 @@ def test_ink_follows_the_page_and_figures_repeat_to_the_byte() -> None:
     assert "#000000" not in text
 
 
+def test_a_strangers_matplotlibrc_runs_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """In the working directory it is read by Matplotlib, and ``text.usetex`` in it begins LaTeX."""
+    mpl = pytest.importorskip("matplotlib")
+    drawn: list[bool] = []
+
+    def draw(*_: object) -> dict[str, object]:
+        figure, axes = canvas(1, 1)
+        axes[0, 0].text(0.5, 0.5, "a")
+        drawn.extend(text.get_usetex() for text in figure.findobj(mpl.text.Text))
+        return {"x": figure}
+
+    monkeypatch.setattr(report, "_figures", draw)
+    with mpl.rc_context({"text.usetex": True}):
+        write_report(Store(SHIPPED, create=False), tmp_path)
+    assert drawn
+    assert not any(drawn)
+
+
 def test_identifiers_of_figures_do_not_collide(page: Path) -> None:
     ids = re.findall(r'<(?:clipPath|path|g|use)[^>]* id="([^"]+)"', page.read_text())
     clips = [name for name in ids if re.fullmatch(r"[pm][0-9a-f]{8,}", name)]

@@ -11,6 +11,7 @@ import pytest
 import maxmean as mm
 from maxmean.mev import picture
 from maxmean.mev.show import visible
+from strangers import nothing_runs
 
 RNG = np.random.default_rng(1)
 
@@ -68,6 +69,17 @@ def test_the_style_of_others_is_left_alone(tmp_path: Path) -> None:
     before = dict(mpl.rcParams)
     picture.plot(mm.compare({"a": [1.0, 2.0], "b": [2.0, 3.0]}, ["ke"], resamples=5), str(tmp_path / "x.pdf"))
     assert dict(mpl.rcParams) == before
+
+
+def test_a_strangers_matplotlibrc_runs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the working directory it is read by Matplotlib, and ``text.usetex`` in it begins LaTeX."""
+    mpl = pytest.importorskip("matplotlib")
+    comparison = mm.compare({"a": [1.0, 2.0], "b": [2.0, 3.0]}, ["ke"], resamples=5)
+    for kind in picture.FIGURES:
+        picture.plot(comparison, str(tmp_path / f"x.{kind}"))
+    with nothing_runs(tmp_path, monkeypatch), mpl.rc_context({"text.usetex": True}):
+        for kind in picture.FIGURES:
+            picture.plot(comparison, str(tmp_path / f"x.{kind}"))
 
 
 @pytest.mark.parametrize("kind", ["png", "PDF", "svg"])

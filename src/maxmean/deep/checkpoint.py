@@ -118,7 +118,7 @@ def restore(folder: Path, blocks: Sequence[Advancing], say: Callable[[str], None
     there = checkpoints(folder)
     for path in there:
         try:
-            _check(path)
+            _check(path, sum(leaf.nbytes for _, leaf in _named(blocks)) + _BESIDE)
             steps, arrays = _steps(path, blocks), _read(path, blocks)
             records = Records.read(path, sum(block.most_rows(max(steps)) for block in blocks))
         except ContentError as fault:
@@ -132,12 +132,21 @@ def restore(folder: Path, blocks: Sequence[Advancing], say: Callable[[str], None
     return None
 
 
-def _check(path: Path) -> None:
-    """See that a checkpoint's files are those that were written; no other is opened, whatever the list of checksums names."""
+_BESIDE = 2**30
+"""Bytes that a checkpoint can have beside its arrays, for its records and their checksums."""
+
+
+def _check(path: Path, most: int) -> None:
+    """See that a checkpoint's files are those that were written; no other is opened, whatever the list of checksums names.
+
+    They have at most so many bytes together: a file of nothing but holes can have terabytes, which take hours to read.
+    """
     sums = read_json(path / SUMS)
     if not isinstance(sums, dict) or "steps.json" not in sums or not any(name.startswith("state") for name in sums):
         raise ContentError("its list of checksums is not whole")
     there = _files(path)
+    if sum((path / name).stat().st_size for name in there) > most:
+        raise ContentError("its files are larger than this training's can be")
     for name in {**sums, **dict.fromkeys(there)}:
         if name not in there:
             raise ContentError(f"{name} is missing")

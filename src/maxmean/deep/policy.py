@@ -22,6 +22,7 @@ from ..untrusted import ContentError, contents, mapping, number, one_of, parse, 
 from . import networks
 from .checks import AgentError
 from .core.acting import greedy_action
+from .core.memory import available, size
 from .networks import Convolution, Ensemble, Nature, Perceptron, Trunk, Weights
 
 FORMAT = 2
@@ -31,6 +32,8 @@ SHIPPED = Path(__file__).parents[1] / "policies"
 _TRUNKS: dict[str, type[Trunk]] = {"convolution": Convolution, "nature": Nature, "perceptron": Perceptron}
 _HEADER = 2**20
 """Bytes that what is said of a policy, and what safetensors writes before the weights, can have."""
+_COPIES = 3
+"""Times that the weights are in memory while they are read: the file, its arrays and the network's."""
 _SIZE = whole(1, 2**20)
 """The check of a size: filters, units, rows, columns."""
 
@@ -129,7 +132,10 @@ def _read(path: Path) -> Policy:
         take(known, "hidden", _SIZE),
     )
     shapes = jax.eval_shape(network.create, jax.random.key(0))
-    data = contents(path, _HEADER + sum(4 * math.prod(leaf.shape) for leaf in jax.tree.leaves(shapes)))
+    needed, there = sum(4 * math.prod(leaf.shape) for leaf in jax.tree.leaves(shapes)), available()
+    if there is not None and _COPIES * needed > there:
+        raise AgentError(f"its network takes {size(needed)}, and this machine has {size(there)} of memory")
+    data = contents(path, _HEADER + needed)
     if said["format"] == 1:
         warnings.warn(
             f"{path} was written by maxmean 0.1, without a checksum: were it damaged, nobody would know",

@@ -48,6 +48,8 @@ QUANTILE_COLUMNS = {**_RUN_COLUMNS, "fifth": "int64", "value": "float64", "bias"
 """``fifth`` 0 holds the fifth of the visited pairs with the smallest predicted values."""
 
 _COLUMNS = {"records": RECORD_COLUMNS, "heads": HEAD_COLUMNS, "quantiles": QUANTILE_COLUMNS}
+LONGEST_LABEL = 1000
+"""Characters of an agent's or a variant's name in a table that is read."""
 _CHECKS: dict[str, Check[Any]] = {"int64": whole(-1), "float64": real, "str": text}
 
 
@@ -128,11 +130,13 @@ class Records:
         return cls({name: read_table(folder / f"{name}.parquet", name, most).to_dict("records") for name in TABLES})
 
 
-def read_table(path: Path, table: str = "records", most: int = 2**24) -> pd.DataFrame:
+def read_table(path: Path, table: str = "records", most: int = 2**20) -> pd.DataFrame:
     """A table that was written here, or what a stranger put in its place: :class:`ContentError` if it is not such a one."""
+    import pyarrow as pa
     import pyarrow.parquet
 
     columns = _COLUMNS[table]
+    texts = [name for name, kind in columns.items() if kind == "str"]
     if not path.is_file():
         raise ContentError(f"{path.name} is no file")
     try:
@@ -141,13 +145,31 @@ def read_table(path: Path, table: str = "records", most: int = 2**24) -> pd.Data
                 raise ContentError(f"{path.name} has {file.metadata.num_rows:,} rows")
             if file.schema_arrow.names != list(columns):
                 raise ContentError(f"{path.name} has other columns")
+            for column in file.schema_arrow:
+                if not _holds(column.type, columns[column.name]):
+                    raise ContentError(f"{path.name} has a column {column.name} of another kind")
+        # A text that is repeated stays one text until it is known how long it is: a small file can hold gigabytes of them.
+        with pyarrow.parquet.ParquetFile(path, read_dictionary=texts, pre_buffer=False) as file:
             # Without its metadata: pandas would take its word for how to read it. In one thread: no other outlives an error.
             found = file.read(use_threads=False).replace_schema_metadata(None)
+        for name in texts:
+            for chunk in found[name].chunks:
+                if any(label is None or len(label) > LONGEST_LABEL for label in chunk.dictionary.to_pylist()):
+                    raise ContentError(f"{path.name} has a text in its column {name} that is no label")
         return found.to_pandas(ignore_metadata=True, use_threads=False).astype(columns)
     except ContentError:
         raise
-    except (pyarrow.ArrowException, ValueError, TypeError, OverflowError, OSError) as error:
+    except (pa.ArrowException, ValueError, TypeError, OverflowError, OSError) as error:
         raise ContentError(f"{path.name} cannot be read: {' '.join(str(error).split())[:100]}") from None
+
+
+def _holds(kind: Any, wanted: str) -> bool:
+    """Whether a column of Arrow's is one of texts or of numbers, as is wanted."""
+    import pyarrow.types as types
+
+    if wanted == "str":
+        return bool(types.is_string(kind) or types.is_large_string(kind))
+    return bool(types.is_integer(kind) or types.is_floating(kind))
 
 
 def latest(frame: pd.DataFrame, columns: Sequence[str] = ("test_return", "bias")) -> pd.DataFrame:

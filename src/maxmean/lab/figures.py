@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING, Any
 
+from ..drawing import own_style
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -78,10 +80,9 @@ def colour_of(label: str, position: int = 0) -> str:
 
 def canvas(rows: int, columns: int, *, width: float = 9.0, height: float = 2.6, **options: Any) -> tuple[Figure, Any]:
     """A figure with a grid of axes, always two-dimensional."""
-    import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    with mpl.rc_context(_STYLE):
+    with own_style(_STYLE):
         figure = Figure(figsize=(width, height * rows), layout="constrained")
         axes = figure.subplots(rows, columns, squeeze=False, **options)
     for ax in axes.flat:
@@ -92,7 +93,7 @@ def canvas(rows: int, columns: int, *, width: float = 9.0, height: float = 2.6, 
 
 
 _DPI = 150
-_STYLE: dict[Any, Any] = {
+_STYLE = {
     "font.size": 9,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -155,12 +156,10 @@ def lay_out(figure: Figure) -> None:
 
 def save(figure: Figure, kind: str, salt: str) -> bytes:
     """The figure as the bytes of a file. The same figure gives the same bytes."""
-    import matplotlib as mpl
-
     buffer = io.BytesIO()
     options = {"svg.hashsalt": salt, "svg.fonttype": "none", "text.parse_math": False}
     metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None, "ModDate": None}}.get(kind)
-    with mpl.rc_context(options):  # type: ignore[arg-type]
+    with own_style(options):
         background = "white" if kind != "svg" else "none"
         figure.savefig(buffer, format=kind, dpi=_DPI, facecolor=background, metadata=metadata)
     return buffer.getvalue()

@@ -11,6 +11,7 @@ from importlib.resources import files as packaged
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..drawing import own_style
 from ..mev.show import escaped
 from .change import differences
 from .claims import TOO_SMALL, Verdict, tally
@@ -55,7 +56,7 @@ def write_report(store: Store, folder: Path, prefer: tuple[str, int] | None = No
         if judged.results is None or not judged.complete:
             continue
         try:
-            with trusting(judged.experiment, store):
+            with trusting(judged.experiment, store), own_style({"text.parse_math": False}):
                 figures = _figures(judged.experiment, judged.results)
                 files = _files(judged.experiment.name, judged.results, figures)
                 section = _section(judged.experiment, judged.results, judged.verdicts, figures)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..drawing import own_style
 from ..storage import write_whole
 from .errors import ArgumentError
 from .show import decimals_for, number, visible
@@ -27,14 +28,13 @@ _BLUE, _GREY, _ORANGE, _GREEN = "#1f6fb2", "#a3adb8", "#c2410c", "#15803d"
 
 def plot(comparison: Comparison, path: str) -> None:
     """Draw a comparison and write it to ``path`` (.png, .pdf or .svg), whole or not at all."""
-    import matplotlib as mpl
     from matplotlib.figure import Figure
     from matplotlib.font_manager import fontManager
 
     kind = check_figure(path)  # before anything is drawn
     options = min(len(comparison.problem.names), _ROWS)
     estimates = len(comparison.estimates) + 1
-    style: dict[Any, Any] = {
+    style = {
         "font.size": 9,
         "font.family": [name for name in _FONTS if name in fontManager.get_font_names()],
         "svg.fonttype": "none",  # text stays text: a viewer has more scripts than this machine
@@ -43,7 +43,7 @@ def plot(comparison: Comparison, path: str) -> None:
         "axes.spines.right": False,
         "axes.titlelocation": "left",
     }
-    with mpl.rc_context(style), warnings.catch_warnings():
+    with own_style(style), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from font")  # an empty box says it in the picture
         figure = Figure(figsize=(8, 1.8 + 0.24 * (options + estimates)), layout="constrained")
         above, below = figure.subplots(2, 1, sharex=True, height_ratios=[options + 1, estimates + 1])

@@ -49,6 +49,11 @@ def _flag(value: Any) -> bool:
     return isinstance(value, bool | np.bool_)
 
 
+def _yes(value: Any) -> bool:
+    """Whether it says that an episode is under way, as one is wherever a state is kept."""
+    return _flag(value) and bool(value)
+
+
 def _cards(value: Any) -> bool:
     return isinstance(value, list) and len(value) < 100 and all(_count(card) and 1 <= card <= 10 for card in value)
 
@@ -78,8 +83,8 @@ _ATTRIBUTES: dict[str, dict[str, Callable[[Any], bool]]] = {
         "taxi_orientation": _count,
         "fickle_step": _flag,
     },
-    "gymnasium.wrappers.common.TimeLimit": {"_elapsed_steps": _count_or_none},
-    "gymnasium.wrappers.common.OrderEnforcing": {"_has_reset": _flag},
+    "gymnasium.wrappers.common.TimeLimit": {"_elapsed_steps": _count},
+    "gymnasium.wrappers.common.OrderEnforcing": {"_has_reset": _yes},
     "gymnasium.wrappers.common.PassiveEnvChecker": {"checked_reset": _flag, "checked_step": _flag},
 }
 """What the state of environments and wrappers without the two methods is made of, and what each part can be."""

@@ -28,8 +28,6 @@ LARGEST = 12_000_000
 """Bytes that a wheel may have."""
 WATCHED = ("asterix", "breakout")
 """The games whose trained policies a wheel has; the repository has those of all five."""
-STORED = "--out"
-"""The option that says where results are read."""
 
 
 @dataclass(frozen=True)
@@ -176,7 +174,7 @@ def test_an_installed_maxmean_writes_a_report(installed: Installed, tmp_path: Pa
     stored.mkdir()
     shutil.copy(results / "maxmean-results.json", stored)
     shutil.copytree(results / "convergence", stored / "convergence")
-    installed.maxmean("report", STORED, stored, "--to", "report", cwd=tmp_path)
+    installed.maxmean("report", "--from", stored, "--out", "report", cwd=tmp_path)
     page = (tmp_path / "report" / "report.html").read_text()
     assert "<svg" in page or "<img" in page
     assert "convergence" in page

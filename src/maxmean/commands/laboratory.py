@@ -156,7 +156,7 @@ def list_experiments(
     console.print(table)
     console.print()
     if find_spec("jax") is None:
-        console.print(missing("the list of environments", "jax"), markup=False)
+        console.print(missing("the list of environments", "jax"), markup=False, soft_wrap=True)
     else:
         console.print(_environments())
 

@@ -36,7 +36,7 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 def class_table() -> str:
     """The class of every agent, what the command line calls it, and what may follow that name."""
     rows = [
-        f"| [`maxmean.{each.function}`](../algorithms/{each.name}.md) "
+        f"| [`maxmean.{each.function}`](../algorithms/{each.unpaired}.md){', paired' if each.paired else ''} "
         f"| `--agent {each.name}{f':{each.takes}' if each.takes else ''}` |\n"
         for each in REGISTRY
     ]

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from maxmean import mev
-from maxmean.deep.agents import AGENTS
+from maxmean.deep.registry import REGISTRY
 from maxmean.lab.claims import Measured, Verdict
 from maxmean.lab.experiment import Results
 from maxmean.lab.experiments.minatar.study import Settings
@@ -72,7 +72,7 @@ def test_a_page_without_marks_is_refused() -> None:
 
 def test_every_algorithm_has_its_page_and_every_page_its_curve(build: ModuleType) -> None:
     pages = {path.stem: path.read_text() for path in (ROOT / "docs" / "algorithms").glob("*.md")}
-    assert set(pages) == set(AGENTS)
+    assert set(pages) == {each.unpaired for each in REGISTRY}
     for name, text in pages.items():
         assert "$$" in text
         assert f"--agent {name}" in text
@@ -83,8 +83,9 @@ def test_every_algorithm_has_its_page_and_every_page_its_curve(build: ModuleType
 
 def test_the_reference_has_every_agents_class(build: ModuleType) -> None:
     shown = build.on_page_markdown((ROOT / "docs" / "api" / "host.md").read_text())
-    linked = re.findall(r"^\| \[`maxmean\.(\w+)`\]\(\.\./algorithms/([\w-]+)\.md\)", shown, flags=re.M)
-    assert {name: kind for kind, name in linked} == {name: make.__name__ for name, make in AGENTS.items()}
+    row = r"^\| \[`maxmean\.(\w+)`\]\(\.\./algorithms/([\w-]+)\.md\)(?:, paired)? \| `--agent ([\w*-]+)"
+    linked = re.findall(row, shown, flags=re.M)
+    assert linked == [(each.function, each.unpaired, each.name) for each in REGISTRY]
 
 
 def test_a_curve_says_how_many_seeds_it_shows(build: ModuleType) -> None:

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from maxmean.commands.options import docstrings, option, options_of, takes
 from maxmean.commands.train import train
 from maxmean.deep.agents import AGENTS
+from maxmean.deep.exploration import EpsilonGreedy, HeadPerEpisode
 from maxmean.deep.settings import AgentOptions, Settings
 
 
@@ -77,10 +78,16 @@ def test_training_takes_every_setting() -> None:
 
 @pytest.mark.parametrize("name", [field.name for field in fields(AgentOptions)])
 def test_an_agents_option_shows_the_default_that_agents_have(name: str) -> None:
-    """ada-te-bdqn's alpha is the one that is meant: te-bdqn is told its own after the colon."""
+    """ada-te-bdqn's alpha is the one that is meant: te-bdqn is told its own after the colon. Explorations are the agents' own."""
     shown = {field.name: field.default for field in fields(AgentOptions)}[name]
     found = [
-        inspect.signature(make).parameters for agent, make in AGENTS.items() if agent != "te-bdqn" or name != "alpha"
+        inspect.signature(make).parameters
+        for agent, make in AGENTS.items()
+        if agent not in ("te-bdqn", "te*-bdqn") or name != "alpha"
     ]
     defaults = {parameters[name].default for parameters in found if name in parameters}
+    if name == "exploration":
+        assert shown == "the agent's own"
+        assert defaults == {EpsilonGreedy(), HeadPerEpisode()}
+        return
     assert defaults == {shown}

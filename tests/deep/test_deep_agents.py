@@ -22,6 +22,7 @@ from maxmean.deep.agents import (
     AdaTEBDQN,
     Agent,
     MaxMinDQN,
+    parse_agent,
 )
 from maxmean.deep.checks import AgentError
 from maxmean.deep.core.family import Family, families
@@ -57,6 +58,7 @@ def test_an_agent_is_called_what_the_tables_call_it(name: str) -> None:
         (lambda: AdaTEBDQN(horizon=0), "0"),
         (lambda: AdaKEBDQN(scale=0.0), "0.0"),
         (lambda: Adaptation(float("nan")), "nan"),
+        (lambda: AdaTEBDQN(level=-1.0), "-1.0"),
         (lambda: Settings(learning_rate=0.0), "0.0"),
         (lambda: Settings(discount=1.5), "1.5"),
         (lambda: Settings(optimizer="sgd"), "sgd"),
@@ -83,7 +85,7 @@ def test_agents_that_differ_in_numbers_and_rules_are_one_family() -> None:
     assert len(family.rules) == 3
     assert family.bootstrapped
     assert family.online
-    assert not family.whole_networks
+    assert not family.one_learns
     traits = [family.traits(agent, 0.01) for agent in heads]
     assert [int(each.rule) for each in traits] == [0, 1, 1, 2, 1, 1]
     assert [float(each.adaptation_rate) for each in traits] == pytest.approx([0, 0, 0, 0, 1e-3, 1e-4])
@@ -127,3 +129,47 @@ def test_an_agent_tells_all_that_defines_it() -> None:
     assert told["members"] == 3
     assert "horizon=32" in told["adaptation"]
     assert DQN().describe()["rule"] == "maximum"
+
+
+@pytest.mark.parametrize(
+    ("agent", "label"),
+    [
+        (TEBDQN(0.2, paired=True), "te*-bdqn(0.2)"),
+        (KEBDQN(paired=True), "ke*-bdqn"),
+        (AdaTEBDQN(1e-4, paired=True, level=-0.05), "ada-te*-bdqn(0.0001, level -0.05)"),
+        (AdaKEBDQN(paired=True), "ada-ke*-bdqn(0.0001)"),
+        (KEBDQN(exploration="heads:0.05", prior=3), "ke-bdqn(heads:0.05, prior 3)"),
+        (BDQN(ensemble="networks"), "bdqn(networks)"),
+        (TEBDQN(ensemble="dropout", exploration="epsilon"), "te-bdqn(0.1, epsilon:1,0.1,100000, dropout)"),
+        (MaxMinDQN(3), "maxmin-dqn(3)"),
+    ],
+)
+def test_a_label_says_what_sets_an_agent_apart(agent: Agent, label: str) -> None:
+    assert agent.label == label
+
+
+def test_a_star_is_the_paired_statistic() -> None:
+    assert parse_agent("te*-bdqn:0.2", k=3) == TEBDQN(0.2, 3, paired=True)
+    assert AGENTS["ada-ke*-bdqn"]() == AdaKEBDQN(paired=True)
+    assert Family.of([KEBDQN(k=3), KEBDQN(k=3, paired=True)]).rules == (
+        targets.KernelBased(),
+        targets.KernelBased(covariance=True),
+    )
+
+
+def test_what_an_agent_tells_of_itself_is_what_trainings_of_before_have_written() -> None:
+    assert AdaTEBDQN(k=3).describe() == {
+        "name": "ada-te-bdqn",
+        "rule": "TestBased(covariance=False)",
+        "exploration": "HeadPerEpisode()",
+        "alpha": 0.25,
+        "members": 3,
+        "shared": True,
+        "online": False,
+        "mask": 1.0,
+        "adaptation": "Adaptation(step_size=0.0001, horizon=32, low=1e-06, high=0.5, direction=1, per_head=False)",
+    }
+    assert DQN().describe()["exploration"] == "EpsilonGreedy(initial=1.0, final=0.1, steps=100000)"
+    told = KEBDQN(prior=1.0, exploration="epsilon:0.1", ensemble="dropout").describe()
+    assert told["prior"], told["dropout"] == (1.0, 0.5)
+    assert told["votes"] is True

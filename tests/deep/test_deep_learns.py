@@ -24,7 +24,8 @@ EXPLORES = EpsilonGreedy(1.0, 0.1, 500)
 FAMILIES = [
     [DQN(EXPLORES), DDQN(EXPLORES), SCDQN(3.0, EXPLORES), MaxMinDQN(2, EXPLORES)],
     [BDQN(3), TEBDQN(0.1, 3), KEBDQN(k=3), AdaTEBDQN(horizon=8, k=3)],
-    [AdaKEBDQN(horizon=8, k=3)],
+    [TEBDQN(0.1, 3, paired=True), KEBDQN(k=3, paired=True), AdaTEBDQN(horizon=8, k=3, paired=True)],
+    [AdaKEBDQN(horizon=8, k=3), AdaKEBDQN(horizon=8, k=3, paired=True)],
 ]
 COPIES = 28
 SEEDS = (1, 2)

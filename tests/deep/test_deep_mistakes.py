@@ -139,7 +139,7 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_game(
     ("options", "sentence"),
     [
         (["--agent", "dqn", "--alpha", "0.3"], "--alpha is for other agents: dqn cannot take it"),
-        (["--agent", "ada-ke-bdqn", "--covariance"], "--covariance is for other agents"),
+        (["--agent", "dqn", "--prior", "1"], "--prior is for other agents"),
         (
             ["--agent", "dqn", "--agent", "ddqn", "--heads", "3"],
             "--heads is for other agents: dqn, ddqn cannot take it",

@@ -55,8 +55,8 @@ MISTAKES: list[tuple[Callable[[], Any], str]] = [
     (lambda: deep.TEBDQN("0.1"), "alpha must be a number, not '0.1'"),  # type: ignore[arg-type]
     (lambda: deep.TEBDQN(k="3"), "the number of heads must be a whole number, not '3'"),  # type: ignore[arg-type]
     (lambda: deep.TEBDQN(k=10**7), "an agent has 1 to 32 members, not 10000000"),
-    (lambda: deep.TEBDQN(covariance="no"), "covariance must be True or False, not 'no'"),  # type: ignore[arg-type]
-    (lambda: deep.KEBDQN(covariance=1), "covariance must be True or False, not 1"),  # type: ignore[arg-type]
+    (lambda: deep.TEBDQN(paired="no"), "paired must be True or False, not 'no'"),  # type: ignore[arg-type]
+    (lambda: deep.KEBDQN(paired=1), "paired must be True or False, not 1"),  # type: ignore[arg-type]
     (lambda: deep.BDQN(True), "the number of heads must be a whole number, not True"),
     (lambda: deep.BDQN(mask=None), "the mask's probability must be a number, not None"),  # type: ignore[arg-type]
     (lambda: deep.MaxMinDQN([1]), "the number of members must be a whole number"),  # type: ignore[arg-type]
@@ -66,7 +66,7 @@ MISTAKES: list[tuple[Callable[[], Any], str]] = [
     (lambda: deep.AdaTEBDQN(per_head=0), "per_head must be True or False, not 0"),  # type: ignore[arg-type]
     (lambda: deep.AdaKEBDQN(scale="x"), "the kernel's scale must be a number"),  # type: ignore[arg-type]
     (lambda: deep.Adaptation(direction=2), "direction of the adaptation must be 1 or -1, not 2"),
-    (lambda: deep.DQN(0.1), r"exploration must be a maxmean\.deep\.EpsilonGreedy, not 0\.1"),  # type: ignore[arg-type]
+    (lambda: deep.DQN(0.1), r"exploration must be one of maxmean\.deep's .*, not 0\.1"),  # type: ignore[arg-type]
     (lambda: deep.DQN(deep.EpsilonGreedy(2.0)), "EpsilonGreedy's initial is a probability, from 0 to 1, not 2.0"),
     (lambda: deep.DQN(deep.EpsilonGreedy(1.0, ODD)), "EpsilonGreedy's final must be a number"),
     (lambda: deep.DQN(deep.EpsilonGreedy(steps=-1)), "EpsilonGreedy's steps must not be negative"),

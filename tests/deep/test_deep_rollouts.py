@@ -266,6 +266,14 @@ def test_by_hand_values_that_promise_too_little_raise_alpha() -> None:
     assert float(adapted(prog, run_of(agent, [A] * 3, [(2, 0)]), 0, 1).traits.parameter) == 0.25
 
 
+@pytest.mark.parametrize(("level", "move"), [(-0.5, 3 - 0.5), (0.25, 3 + 0.25), (0.0, 3)])
+def test_by_hand_a_level_asks_for_values_that_are_too_small_or_too_large(level: float, move: float) -> None:
+    """As above, 4 for a promised 1: at -0.5 the values shall stay half their size below, so that alpha rises less."""
+    agent = AdaTEBDQN(1e-3, horizon=7, alpha=0.25, k=3, level=level)
+    prog, run = program(agent), run_of(agent, [B] * 3, [(2, 0)])
+    assert float(adapted(prog, run, 0, 1).traits.parameter) == pytest.approx(0.25 + 1e-3 * 7 * move, rel=1e-6)
+
+
 def test_alpha_stays_within_its_bounds_and_only_where_it_adapts() -> None:
     agent = AdaTEBDQN(1e-3, horizon=7, alpha=0.25, k=3)
     prog, low = program(agent), run_of(agent, [B] * 3, [(2, 0)])

@@ -54,13 +54,20 @@ def test_imports_point_downwards(path: Path) -> None:
 
 def test_the_registry_is_all_there_is_to_a_new_agent() -> None:
     """Every function that makes an agent is on the list, and everything that has agents has those of the list."""
-    made = [
+    made = {
         name for name, each in vars(agents).items() if getattr(each, "__annotations__", {}).get("return") == "Agent"
-    ]
-    assert set(made) - {"parse_agent"} == set(FUNCTIONS)
-    assert list(AGENTS) == list(HOST_AGENTS) == [each.name for each in REGISTRY]
-    for name, make in AGENTS.items():
-        agent, kind = make(), HOST_AGENTS[name]
+    }
+    assert made - {"parse_agent", "_ensemble"} == set(FUNCTIONS)
+    assert list(AGENTS) == [each.name for each in REGISTRY]
+    assert list(HOST_AGENTS) == [each.name for each in REGISTRY if not each.paired]
+    for each in REGISTRY:
+        agent = AGENTS[each.name]()
+        assert agent.name == each.name
+        if each.paired:
+            assert agent == getattr(deep, each.function)(paired=True)
+    for name, kind in HOST_AGENTS.items():
+        make = AGENTS[name]
+        agent = make()
         assert isinstance(agent, Agent)
         assert agent.name == name
         assert getattr(deep, make.__name__) is make

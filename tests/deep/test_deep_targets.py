@@ -97,6 +97,30 @@ def test_with_covariances_the_statistic_knows_that_the_heads_move_apart() -> Non
     np.testing.assert_allclose(values(targets.GaussianBased(covariance=True), 1.0, HEADS), expected, rtol=1e-5)
 
 
+def test_heads_whose_actions_do_not_vary_together_need_no_pairing() -> None:
+    """With sample covariances of exactly zero, and of nearly zero for many independent heads: T* is T."""
+    apart = np.array([[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]], np.float32)  # orthogonal columns
+    heads = apart * np.array([2.0, 0.5, 1.0], np.float32) + np.array([0.0, 1.0, 0.5], np.float32)
+    for rule in (targets.LevelBased, targets.GaussianBased):
+        for parameter in (0.1, 0.3):
+            both = [values(rule(covariance), parameter, heads) for covariance in (False, True)]
+            np.testing.assert_allclose(both[0], both[1], rtol=1e-6)
+    gaps = []
+    for k in (10, 100, 10_000):
+        heads = np.random.default_rng(k).normal(size=(k, 4)).astype(np.float32)
+        apart, paired = (values(targets.GaussianBased(covariance), 1.0, heads, heads) for covariance in (False, True))
+        gaps.append(np.abs(apart - paired).max())
+    assert gaps[0] > gaps[1] > gaps[2]
+    assert gaps[2] < 0.02  # covariances of 0.01 change a variance of 2 by a percent, and T by half of that
+
+
+def test_what_heads_share_counts_only_where_they_are_not_paired() -> None:
+    """Heads that agree on every difference between the actions: the paired statistic knows the best one, the other does not."""
+    shared = np.linspace(-10, 10, 5, dtype=np.float32)[:, None] + np.array([0.0, 1.0, 0.5], np.float32)
+    np.testing.assert_allclose(values(targets.LevelBased(True), 0.1, shared), shared.max(axis=1), rtol=1e-6)
+    np.testing.assert_allclose(values(targets.LevelBased(False), 0.1, shared), shared.mean(axis=1), atol=1e-6)
+
+
 def test_the_gaussian_kernel_weights_by_the_normal_distribution() -> None:
     for scale in (1.0, 0.5):
         weights = stats.norm.cdf(T / scale)

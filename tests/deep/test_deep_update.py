@@ -49,7 +49,7 @@ CASES = [
     Case(TEBDQN(0.1, 3), deep_torch.te([0.1] * 3)),
     Case(KEBDQN(k=3), deep_torch.ke),
     Case(AdaTEBDQN(alpha=0.25, k=3), deep_torch.te([0.25] * 3)),
-    Case(AdaTEBDQN(k=3, covariance=True, per_head=True), deep_torch.te(ALPHAS, covariance=True)),
+    Case(AdaTEBDQN(k=3, paired=True, per_head=True), deep_torch.te(ALPHAS, covariance=True)),
     Case(MaxMinDQN(2), deep_torch.maxmin, "rmsprop", "mse"),
     Case(BDQN(3), deep_torch.ddqn, "rmsprop", "huber"),
 ]
@@ -132,7 +132,7 @@ def close(ours: Any, theirs: Any, size: float) -> None:
 def test_updates_are_those_of_the_transcription(case: Case) -> None:
     """Six updates in a row from the same weights, batches and optimiser state, with a target copy after the fourth."""
     update = update_of(case.agent, case.optimizer, case.loss)
-    learner, many = learner_of(update, seed=3), update.family.whole_networks
+    learner, many = learner_of(update, seed=3), update.family.one_learns
     heads = 1 if many else update.family.members
     networks = []
     for i in range(update.family.members if many else 1):

@@ -56,8 +56,10 @@ def test_a_setting_of_stable_baselines_is_told_its_name_here(theirs: dict[str, A
 def test_what_other_agents_call_otherwise_is_told_where_it_is_true() -> None:
     with pytest.raises(HostError, match="KEBDQN has no setting 'heads': it is called k here"):
         KEBDQN("CartPole-v1", heads=3)
-    with pytest.raises(HostError, match="its heads explore in turn, without an epsilon"):
+    with pytest.raises(HostError, match=r"give exploration=maxmean\.deep\.HeadPerEpisode\(initial, final, steps\)"):
         KEBDQN("CartPole-v1", exploration_fraction=0.1)
+    with pytest.raises(HostError, match="KEBDQN has no setting 'covariance': it is called paired here"):
+        KEBDQN("CartPole-v1", covariance=True)
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,10 @@ def kernel(name: str, /, **numbers: Any) -> Callable[[dict[str, Any]], None]:
     return put("given/kernel", {"__kind__": "kernel", "name": name, "numbers": numbers})
 
 
+def exploration(name: str, /, **numbers: Any) -> Callable[[dict[str, Any]], None]:
+    return put("given/exploration", {"__kind__": "exploration", "name": name, "numbers": numbers})
+
+
 def generator(name: str) -> Callable[[dict[str, Any]], None]:
     return lambda text: text["environment"][-1]["random"].update(bit_generator=name)
 
@@ -57,6 +61,15 @@ def generator(name: str) -> Callable[[dict[str, Any]], None]:
         (kernel("Beta", a=2.0, b="0.5"), "its entry 'b' must be a finite number, not '0.5'"),
         (kernel("Beta", a=2.0, b=float("inf")), "its entry 'b' must be a finite number, not inf"),
         (kernel("Beta", a=2.0), "the kernel Beta in it has other parameters than a, b"),
+        (exploration("__init__", name="evil"), "it names an exploration that there is not: '__init__'"),
+        (
+            exploration("Thompson", initial=0.1),
+            "the exploration Thompson in it has other parameters than initial, final, steps",
+        ),
+        (
+            exploration("HeadPerEpisode", initial=7.0, final=0.0, steps=0),
+            "HeadPerEpisode's initial is a probability, from 0 to 1, not 7.0",
+        ),
         (generator("test"), "the state of a random generator names its kind, one of PCG64, .*, not 'test'"),
         (generator("default_rng"), "not 'default_rng'"),
         (put("given/eval_env", "evil:Env-v0"), "KEBDQN has no setting 'eval_env': it is an environment, which"),

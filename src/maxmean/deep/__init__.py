@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from .device.training import train as train
     from .exploration import EpsilonGreedy as EpsilonGreedy
     from .exploration import HeadPerEpisode as HeadPerEpisode
+    from .exploration import Optimistic as Optimistic
+    from .exploration import Thompson as Thompson
     from .policy import Policy as Policy
     from .policy import load as load
     from .settings import Settings as Settings
@@ -34,8 +36,10 @@ _HOME = {
     "EpsilonGreedy": "exploration",
     "HeadPerEpisode": "exploration",
     "NextValues": "targets",
+    "Optimistic": "exploration",
     "Policy": "policy",
     "Settings": "settings",
+    "Thompson": "exploration",
     "Training": "device.training",
     "load": "policy",
     "train": "device.training",

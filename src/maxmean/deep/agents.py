@@ -10,6 +10,7 @@ import inspect
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial, wraps
 from typing import Any
 
 from .. import mev
@@ -18,8 +19,8 @@ from ..mev.kernels import as_kernel
 from ..mev.methods import parse_kernel
 from . import targets
 from .checks import LARGEST, AgentError, real_number, truth, whole_number
-from .exploration import EpsilonGreedy, Exploration, HeadPerEpisode
-from .registry import REGISTRY
+from .exploration import EpsilonGreedy, Exploration, HeadPerEpisode, as_exploration, checked
+from .registry import REGISTRY, Listed
 
 
 @dataclass(frozen=True)
@@ -38,9 +39,11 @@ class Adaptation:
     """1 where a larger parameter gives larger values (alpha), -1 where it gives smaller ones (a kernel's scale)."""
     per_head: bool = False
     """Whether each head has a parameter of its own."""
+    level: float = 0.0
+    """The bias that it turns to, as a share of the values' size: at -0.1 the values become 10% too small."""
 
     def __post_init__(self) -> None:
-        for name in ("step_size", "low", "high"):
+        for name in ("step_size", "low", "high", "level"):
             object.__setattr__(self, name, real_number(f"{name} of the adaptation", getattr(self, name)))
         if not self.step_size >= 0.0:
             raise AgentError(f"step_size of the adaptation must not be negative, not {self.step_size}")
@@ -48,6 +51,8 @@ class Adaptation:
         if self.direction not in (-1, 1):
             raise AgentError(f"direction of the adaptation must be 1 or -1, not {self.direction!r}")
         truth("per_head", self.per_head)
+        if not -1.0 < self.level < 1.0:
+            raise AgentError(f"level of the adaptation must be between -1 and 1, not {self.level}")
 
 
 @dataclass(frozen=True)
@@ -71,16 +76,19 @@ class Agent:
     mask: float = 1.0
     """Probability p with which a head learns from a transition."""
     adaptation: Adaptation | None = None
+    votes: bool | None = None
+    """Whether the members all learn and vote, as heads do; by default those do of which one acts at a time."""
+    prior: float = 0.0
+    """The size of the fixed random values that are added to each member's, see :class:`maxmean.deep.networks.Ensemble`."""
+    dropout: float = 0.0
+    """The share of hidden units that each member goes without, where the members are one network."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not callable(self.rule):
             raise AgentError(
                 f"an agent has a name and a rule, which is a function, not {self.name!r} and {self.rule!r}"
             )
-        if not isinstance(self.exploration, Exploration):
-            raise AgentError(f"exploration must be a maxmean.deep.EpsilonGreedy, not {self.exploration!r}")
-        if isinstance(self.exploration, EpsilonGreedy):
-            _check_epsilon(self.exploration)
+        checked(self.exploration)
         if not (self.adaptation is None or isinstance(self.adaptation, Adaptation)):
             raise AgentError(f"adaptation must be a maxmean.deep.Adaptation or None, not {self.adaptation!r}")
         object.__setattr__(self, "parameter", real_number(self.parameter_name or "parameter", self.parameter))
@@ -92,22 +100,48 @@ class Agent:
         object.__setattr__(self, "mask", real_number("the mask's probability", self.mask))
         if not 0.0 < self.mask <= 1.0:
             raise AgentError(f"the mask's probability must be in (0, 1], not {self.mask}")
+        if self.votes is not None:
+            truth("votes", self.votes)
+        for name in ("prior", "dropout"):
+            object.__setattr__(self, name, real_number(name, getattr(self, name)))
+        if not self.prior >= 0.0:
+            raise AgentError(f"prior must not be negative, not {self.prior}")
+        if not 0.0 <= self.dropout < 1.0:
+            raise AgentError(f"dropout must be from 0 to 1, and less than 1, not {self.dropout}")
+        if (self.prior or self.dropout) and not self.bootstrapped:
+            raise AgentError(f"{self.name} has no heads, so that it has no use for a prior or dropout")
 
     @property
     def bootstrapped(self) -> bool:
-        """Whether the members are heads that act in turn and vote."""
-        return isinstance(self.exploration, HeadPerEpisode)
+        """Whether the members are heads, or as many networks, that all learn, and vote."""
+        return self.exploration.alone if self.votes is None else self.votes
 
     @property
     def label(self) -> str:
         """The name with what sets it apart from its siblings, as tables and figures show it."""
+        apart = [*self._own_number(), *self._besides()]
+        return f"{self.name}({', '.join(apart)})" if apart else self.name
+
+    def _own_number(self) -> list[str]:
         if self.adaptation is not None:
-            return f"{self.name}({self.adaptation.step_size:g})"
+            return [f"{self.adaptation.step_size:g}"]
         if self.parameter_name:
-            return f"{self.name}({self.parameter:g})"
+            return [f"{self.parameter:g}"]
         if isinstance(self.rule, targets.KernelBased) and self.rule.kernel != mev.Gaussian():
-            return f"{self.name}({self.rule.kernel!r})"
-        return f"{self.name}({self.members})" if self.members > 1 and not self.shared else self.name
+            return [repr(self.rule.kernel)]
+        return [str(self.members)] if self.members > 1 and not self.shared and not self.bootstrapped else []
+
+    def _besides(self) -> list[str]:
+        """How an agent with heads differs from the paper's."""
+        if not self.bootstrapped:
+            return []
+        level = 0.0 if self.adaptation is None else self.adaptation.level
+        return [
+            *([f"level {level:g}"] if level else []),
+            *([self.exploration.text] if self.exploration != HeadPerEpisode() else []),
+            *(["networks"] if self.members > 1 and not self.shared else ["dropout"] if self.dropout else []),
+            *([f"prior {self.prior:g}"] if self.prior else []),
+        ]
 
     def describe(self) -> dict[str, Any]:
         """All that defines the agent, as plain values."""
@@ -121,53 +155,87 @@ class Agent:
             "online": self.online,
             "mask": self.mask,
             "adaptation": None if self.adaptation is None else _plain(self.adaptation),
+            **{name: getattr(self, name) for name in ("votes", "prior", "dropout") if getattr(self, name)},
         }
 
 
-def DQN(exploration: EpsilonGreedy = EpsilonGreedy()) -> Agent:  # noqa: N802, B008
+def DQN(exploration: Exploration | str = EpsilonGreedy()) -> Agent:  # noqa: N802, B008
     """Deep Q-network (Mnih et al., 2015): the target is the largest value, and too large."""
-    return Agent("dqn", targets.maximum, exploration)
+    return Agent("dqn", targets.maximum, _epsilon_greedy(exploration))
 
 
-def DDQN(exploration: EpsilonGreedy = EpsilonGreedy()) -> Agent:  # noqa: N802, B008
+def DDQN(exploration: Exploration | str = EpsilonGreedy()) -> Agent:  # noqa: N802, B008
     """Double DQN (van Hasselt et al., 2016): one network chooses the action, the other values it."""
-    return Agent("ddqn", targets.double, exploration, online=True)
+    return Agent("ddqn", targets.double, _epsilon_greedy(exploration), online=True)
 
 
-def SCDQN(beta: float = 3.0, exploration: EpsilonGreedy = EpsilonGreedy()) -> Agent:  # noqa: N802, B008
+def SCDQN(beta: float = 3.0, exploration: Exploration | str = EpsilonGreedy()) -> Agent:  # noqa: N802, B008
     """Self-correcting DQN (Zhu and Rigotti, 2021): ``beta`` 1 is Double DQN, more corrects further."""
     if not real_number("beta", beta) >= 0.0:
         raise AgentError(f"beta must not be negative, not {beta}")
-    return Agent("scdqn", targets.self_correcting, exploration, beta, "beta", online=True)
+    return Agent("scdqn", targets.self_correcting, _epsilon_greedy(exploration), beta, "beta", online=True)
 
 
-def MaxMinDQN(n: int = 2, exploration: EpsilonGreedy = EpsilonGreedy()) -> Agent:  # noqa: N802, B008
+def MaxMinDQN(n: int = 2, exploration: Exploration | str = EpsilonGreedy()) -> Agent:  # noqa: N802, B008
     """MaxMin DQN (Lan et al., 2020): ``n`` networks, the largest of their smallest values; 1 is DQN."""
-    return Agent("maxmin-dqn", targets.maxmin, exploration, members=n, shared=False)
+    return Agent("maxmin-dqn", targets.maxmin, _epsilon_greedy(exploration), members=n, shared=False)
 
 
-def BDQN(k: int = 10, mask: float = 1.0) -> Agent:  # noqa: N802
-    """Bootstrapped DQN (Osband et al., 2016): ``k`` heads that explore in turn, with Double DQN's targets for each."""
-    return Agent("bdqn", targets.double, HeadPerEpisode(), members=_heads(k, 1), online=True, mask=mask)
+def BDQN(  # noqa: N802
+    k: int = 10,
+    mask: float = 1.0,
+    exploration: Exploration | str = HeadPerEpisode(),  # noqa: B008
+    ensemble: str = "heads",
+    prior: float = 0.0,
+) -> Agent:
+    """Bootstrapped DQN (Osband et al., 2016): ``k`` heads that explore in turn, with Double DQN's targets for each.
+
+    All agents with heads take ``exploration`` (see :mod:`maxmean.deep.exploration`), ``ensemble``, which says what the members
+    are (``heads`` on one trunk, whole ``networks``, or one network with ``dropout``), and the size of a ``prior``.
+    """
+    agent = Agent("bdqn", targets.double, HeadPerEpisode(), members=_heads(k, 1), online=True, mask=mask)
+    return _ensemble(agent, exploration, ensemble, prior)
 
 
-def TEBDQN(alpha: float = 0.1, k: int = 10, mask: float = 1.0, covariance: bool = False) -> Agent:  # noqa: N802
-    """Bootstrapped DQN whose targets are T-estimates at level ``alpha``; 0.5 is the maximum of each head."""
+def TEBDQN(  # noqa: N802
+    alpha: float = 0.1,
+    k: int = 10,
+    mask: float = 1.0,
+    paired: bool = False,
+    exploration: Exploration | str = HeadPerEpisode(),  # noqa: B008
+    ensemble: str = "heads",
+    prior: float = 0.0,
+) -> Agent:
+    """Bootstrapped DQN whose targets are T-estimates at level ``alpha``; 0.5 is the maximum of each head.
+
+    ``paired`` uses the covariances of the actions' values across the heads in the statistic, T*; the agent is then te*-bdqn.
+    """
     if not 0.0 < real_number("alpha", alpha) <= 0.5:
         raise AgentError(f"alpha must be in (0, 0.5], not {alpha}")
-    rule = targets.LevelBased(truth("covariance", covariance))
-    return Agent("te-bdqn", rule, HeadPerEpisode(), alpha, "alpha", members=_heads(k, 2), mask=mask)
+    agent = Agent(
+        _starred("te-bdqn", paired),
+        targets.LevelBased(paired),
+        HeadPerEpisode(),
+        alpha,
+        "alpha",
+        members=_heads(k, 2),
+        mask=mask,
+    )
+    return _ensemble(agent, exploration, ensemble, prior)
 
 
 def KEBDQN(  # noqa: N802
     kernel: mev.Kernel = mev.Gaussian(),  # noqa: B008
     k: int = 10,
     mask: float = 1.0,
-    covariance: bool = False,
+    paired: bool = False,
+    exploration: Exploration | str = HeadPerEpisode(),  # noqa: B008
+    ensemble: str = "heads",
+    prior: float = 0.0,
 ) -> Agent:
-    """Bootstrapped DQN whose targets are K-estimates with ``kernel``."""
-    rule = targets.KernelBased(as_kernel(kernel), truth("covariance", covariance))
-    return Agent("ke-bdqn", rule, HeadPerEpisode(), members=_heads(k, 2), mask=mask)
+    """Bootstrapped DQN whose targets are K-estimates with ``kernel``; ``paired`` makes it ke*-bdqn, as in :func:`TEBDQN`."""
+    rule, name = targets.KernelBased(as_kernel(kernel), truth("paired", paired)), _starred("ke-bdqn", paired)
+    return _ensemble(Agent(name, rule, HeadPerEpisode(), members=_heads(k, 2), mask=mask), exploration, ensemble, prior)
 
 
 def AdaTEBDQN(  # noqa: N802
@@ -176,17 +244,22 @@ def AdaTEBDQN(  # noqa: N802
     alpha: float = 0.25,
     k: int = 10,
     mask: float = 1.0,
-    covariance: bool = False,
+    paired: bool = False,
     per_head: bool = False,
+    level: float = 0.0,
+    exploration: Exploration | str = HeadPerEpisode(),  # noqa: B008
+    ensemble: str = "heads",
+    prior: float = 0.0,
 ) -> Agent:
-    """TE-BDQN that turns its alpha towards zero bias, see :class:`Adaptation`.
+    """TE-BDQN that turns its alpha towards zero bias, or to another ``level`` of it, see :class:`Adaptation`.
 
     After each target copy every head plays ``horizon`` steps: with ten heads and 32 steps that is 320 for every ``target_period``
     updates, which on the host, where they are taken one by one in ``eval_env``, takes time. A longer ``target_period`` or a
     shorter ``horizon`` makes it cheaper.
     """
-    agent = TEBDQN(alpha, k, mask, covariance)
-    return replace(agent, name="ada-te-bdqn", adaptation=Adaptation(step_size, horizon, per_head=per_head))
+    agent = TEBDQN(alpha, k, mask, paired, exploration, ensemble, prior)
+    adaptation = Adaptation(step_size, horizon, per_head=per_head, level=level)
+    return replace(agent, name=_starred("ada-te-bdqn", paired), adaptation=adaptation)
 
 
 def AdaKEBDQN(  # noqa: N802
@@ -195,18 +268,63 @@ def AdaKEBDQN(  # noqa: N802
     scale: float = 1.0,
     k: int = 10,
     mask: float = 1.0,
+    paired: bool = False,
     per_head: bool = False,
+    level: float = 0.0,
+    exploration: Exploration | str = HeadPerEpisode(),  # noqa: B008
+    ensemble: str = "heads",
+    prior: float = 0.0,
 ) -> Agent:
     """KE-BDQN that turns the scale of its Gaussian kernel towards zero bias, as :func:`AdaTEBDQN` does; beyond the paper."""
     if not real_number("the kernel's scale", scale) > 0.0:
         raise AgentError(f"the kernel's scale must be positive, not {scale}")
-    adaptation = Adaptation(step_size, horizon, low=1e-3, high=1e3, direction=-1, per_head=per_head)
-    agent = Agent("ada-ke-bdqn", targets.GaussianBased(), HeadPerEpisode(), scale, "scale", _heads(k, 2), mask=mask)
-    return replace(agent, adaptation=adaptation)
+    adaptation = Adaptation(step_size, horizon, low=1e-3, high=1e3, direction=-1, per_head=per_head, level=level)
+    rule, name = targets.GaussianBased(truth("paired", paired)), _starred("ada-ke-bdqn", paired)
+    agent = Agent(name, rule, HeadPerEpisode(), scale, "scale", _heads(k, 2), mask=mask, adaptation=adaptation)
+    return _ensemble(agent, exploration, ensemble, prior)
 
 
-AGENTS: dict[str, Callable[..., Agent]] = {each.name: globals()[each.function] for each in REGISTRY}
+def _made_by(listed: Listed) -> Callable[..., Agent]:
+    make: Callable[..., Agent] = globals()[listed.function]
+    return wraps(make)(partial(make, paired=True)) if listed.paired else make
+
+
+AGENTS: dict[str, Callable[..., Agent]] = {each.name: _made_by(each) for each in REGISTRY}
 """The algorithms by the names that tables and the command line use."""
+
+
+ENSEMBLES = ("heads", "networks", "dropout")
+"""What the members of an agent can be; see :func:`BDQN`."""
+DROPOUT = 0.5
+"""The share of hidden units that a member goes without, where members are one network."""
+
+
+def _ensemble(agent: Agent, exploration: Exploration | str, ensemble: str, prior: float) -> Agent:
+    """An agent with heads that explores so, with these members."""
+    if ensemble not in ENSEMBLES:
+        raise AgentError(unknown("unknown ensemble", str(ensemble), ENSEMBLES))
+    explores = as_exploration(exploration)
+    return replace(
+        agent,
+        exploration=explores,
+        shared=ensemble != "networks",
+        dropout=DROPOUT if ensemble == "dropout" else 0.0,
+        votes=None if explores.alone else True,
+        prior=prior,
+    )
+
+
+def _epsilon_greedy(exploration: Exploration | str) -> EpsilonGreedy:
+    """The exploration of an agent without heads."""
+    explores = as_exploration(exploration)
+    if not isinstance(explores, EpsilonGreedy):
+        raise AgentError(f"an agent without heads explores by a maxmean.deep.EpsilonGreedy, not by {explores!r}")
+    return explores
+
+
+def _starred(name: str, paired: bool) -> str:
+    """The name of an agent whose statistic is paired: te*-bdqn for te-bdqn."""
+    return re.sub("(te|ke)-", r"\1*-", name) if truth("paired", paired) else name
 
 
 def _heads(k: int, least: int) -> int:
@@ -216,19 +334,10 @@ def _heads(k: int, least: int) -> int:
     return k
 
 
-def _check_epsilon(exploration: EpsilonGreedy) -> None:
-    for name in ("initial", "final"):
-        value = real_number(f"EpsilonGreedy's {name}", getattr(exploration, name))
-        if not 0.0 <= value <= 1.0:
-            raise AgentError(f"EpsilonGreedy's {name} is a probability, from 0 to 1, not {value}")
-    if whole_number("EpsilonGreedy's steps", exploration.steps, least=-LARGEST, most=10**18) < 0:
-        raise AgentError(f"EpsilonGreedy's steps must not be negative, not {exploration.steps}")
-
-
 def _plain(part: Any) -> str:
     """A part in words that are the same in another process, and in the directories that trainings of 0.1 have written."""
     words = getattr(part, "__name__", None) or re.sub(" at 0x[0-9a-f]+", "", repr(part))
-    return re.sub("^LevelBased", "TestBased", words)
+    return re.sub("^LevelBased", "TestBased", words).replace(", level=0.0", "")
 
 
 def parse_agent(text: str, **common: Any) -> Agent:
@@ -236,20 +345,22 @@ def parse_agent(text: str, **common: Any) -> Agent:
 
     ``common`` are further arguments, handed to those agents that have them.
 
-    >>> parse_agent("te-bdqn:0.2").label, parse_agent("maxmin-dqn:3").members, parse_agent("ke-bdqn:beta:2,0.5").rule
-    ('te-bdqn(0.2)', 3, KernelBased(kernel=Beta(a=2.0, b=0.5), covariance=False))
+    >>> parse_agent("te*-bdqn:0.2").label, parse_agent("maxmin-dqn:3").members, parse_agent("ke-bdqn:beta:2,0.5").rule
+    ('te*-bdqn(0.2)', 3, KernelBased(kernel=Beta(a=2.0, b=0.5), covariance=False))
     """
     name, arguments = parse_arguments(text, **common)
     return AGENTS[name](**arguments)
 
 
 def parse_arguments(text: str, **common: Any) -> tuple[str, dict[str, Any]]:
-    """The name in such a text, and what its agent is made with."""
+    """The name in such a text, and what its agent is made with; a star in it is one of these things."""
     name, _, value = text.strip().lower().partition(":")
     if name not in AGENTS:
         raise AgentError(unknown("unknown agent", name, AGENTS))
     takes = inspect.signature(AGENTS[name]).parameters
     arguments = {key: each for key, each in common.items() if key in takes and each is not None}
+    if "*" in name:
+        name, arguments["paired"] = name.replace("*", ""), True
     if value:
         first = next(iter(takes.values()))
         if isinstance(first.default, mev.Kernel):

@@ -8,7 +8,7 @@ The heads' hidden layers are one matrix, because ten small products cost more th
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -149,6 +149,13 @@ class Weights(NamedTuple):
     """[M * hidden, features] and [M * hidden]."""
     output: Dense
     """[M, A, hidden] and [M, A]."""
+    prior: Any = ()
+    """The weights of the fixed networks whose values are added, where there are such."""
+
+    @property
+    def learned(self) -> Weights:
+        """The part that an optimiser moves."""
+        return self._replace(prior=())
 
 
 @dataclass(frozen=True)
@@ -162,14 +169,25 @@ class Ensemble:
     shared: bool = True
     """Whether the members are heads on one trunk; whole networks else."""
     hidden: int = 128
+    prior: float = 0.0
+    """What the values of a fixed random network, one for each member, are multiplied by before they are added to the learned
+    ones (Osband et al., 2018): where nothing was learned the members keep apart.
+    """
+    dropout: float = 0.0
+    """The share of hidden units that a member goes without, its own ones each; the members are then one network, with one output.
+    """
 
     def create(self, key: Array) -> Weights:
         """Random weights and biases, uniform within 1 / sqrt(inputs), as PyTorch's layers have them."""
+        prior = self._prior.create(jax.random.fold_in(key, PRIOR)) if self.prior else ()
+        return self._learned(key)._replace(prior=prior)
+
+    def _learned(self, key: Array) -> Weights:
         if not self.shared:  # the first of three networks is the same as the first of one
             keys = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(key, jnp.arange(self.members))
-            return jax.vmap(self.alone.create)(keys) if self._separate else self.alone.create(keys[0])
+            return jax.vmap(self._bare.create)(keys) if self.separate else self._bare.create(keys[0])
         trunk, hidden, output = jax.random.split(key, 3)
-        features, m = self.trunk.features(self.shape), self.members
+        features, m = self.trunk.features(self.shape), 1 if self.dropout else self.members
         last = dense(output, self.hidden, m * self.n_actions)
         return Weights(
             self.trunk.create(trunk, self.shape),
@@ -179,20 +197,32 @@ class Ensemble:
 
     def values(self, weights: Weights, observations: Array) -> Array:
         """Q of every member for observations [batch, ...]: [batch, members, actions]."""
-        if self._separate:
-            return jax.vmap(self.alone.values, in_axes=(0, None), out_axes=1)(weights, observations)[:, :, 0]
+        if self.separate:
+            q = jax.vmap(self._bare.values, in_axes=(0, None), out_axes=1)(weights.learned, observations)[:, :, 0]
+            return self.with_prior(q, weights.prior, observations)
         features = self.trunk.apply(weights.trunk, observations)
         # The batch as the last axis: with the large matrix on the left a CPU's products are a third faster.
-        return self.read(weights, weights.hidden.weights @ features.T)
+        q = self.read(weights, weights.hidden.weights @ features.T)
+        return self.with_prior(q, weights.prior, observations)
 
     def read(self, weights: Weights, products: Array) -> Array:
-        """Q of every member from the products of the hidden layer's matrix with the features, [members * hidden, batch]."""
+        """What every member has learned, from the products of the hidden layer's matrix with the features, [units, batch]."""
         hidden = jax.nn.relu(products + weights.hidden.bias[:, None])
-        hidden = hidden.reshape(self.members, self.hidden, -1)
+        hidden = hidden.reshape(-1, self.hidden, products.shape[-1])
+        if self.dropout:
+            hidden = hidden * self.masks[:, :, None]
         return (weights.output.weights @ hidden + weights.output.bias[:, :, None]).transpose(2, 0, 1)
+
+    def with_prior(self, q: Array, prior: Any, observations: Array) -> Array:
+        """Learned values [batch, members, actions] with those of the members' priors added, where there are such."""
+        if not self.prior:
+            return q
+        return q + self.prior * jax.lax.stop_gradient(self._prior.values(prior, observations))
 
     def member_values(self, weights: Weights, observations: Array, member: Array) -> Array:
         """Q of one member alone, [batch, actions], reading only that member's weights."""
+        if self.dropout:
+            return jnp.take(self.values(weights, observations), member, axis=1)
         return self.alone.values(self.member(weights, member), observations)[:, 0]
 
     def own_values(self, weights: Weights, observations: Array) -> Array:
@@ -204,24 +234,51 @@ class Ensemble:
         return jax.vmap(each)(jnp.arange(self.members), observations)
 
     def member(self, weights: Weights, member: Array) -> Weights:
-        """The weights of one member as a network of its own."""
+        """The weights of one member as a network of its own; not where members are one network with dropout."""
         if self.members == 1:
             return weights
-        if self._separate:
-            return jax.tree.map(lambda leaf: leaf[member], weights)
+        prior = self._prior.member(weights.prior, member) if self.prior else ()
+        if self.separate:
+            return jax.tree.map(lambda leaf: leaf[member], weights.learned)._replace(prior=prior)
         begin = member * self.hidden
         hidden = Dense(*(jax.lax.dynamic_slice_in_dim(leaf, begin, self.hidden) for leaf in weights.hidden))
         output = Dense(*(jax.lax.dynamic_slice_in_dim(leaf, member, 1) for leaf in weights.output))
-        return Weights(weights.trunk, hidden, output)
+        return Weights(weights.trunk, hidden, output, prior)
 
     @property
-    def _separate(self) -> bool:
+    def separate(self) -> bool:
+        """Whether the members are several whole networks; each leaf of the weights then has them as its first axis."""
         return not self.shared and self.members > 1
+
+    @property
+    def units(self) -> int:
+        """Rows of the hidden layer's matrix."""
+        return self.hidden if self.dropout else self.members * self.hidden
+
+    @property
+    def masks(self) -> Array:
+        """Which hidden units each member has, [members, hidden], the same ones for ever; larger where there are fewer."""
+        kept = jax.random.bernoulli(jax.random.key(PRIOR), 1.0 - self.dropout, (self.members, self.hidden))
+        return kept / (1.0 - self.dropout)
 
     @property
     def alone(self) -> Ensemble:
         """The network of one member."""
-        return Ensemble(self.trunk, self.shape, self.n_actions, 1, True, self.hidden)
+        return replace(self, members=1, shared=True)
+
+    @property
+    def _bare(self) -> Ensemble:
+        """The same without its prior."""
+        return replace(self.alone, prior=0.0)
+
+    @property
+    def _prior(self) -> Ensemble:
+        """The fixed networks: heads on a random trunk, whatever it is that learns."""
+        return replace(self, shared=True, prior=0.0, dropout=0.0)
+
+
+PRIOR = 0x7072696F
+"""Sets the random numbers of priors and masks apart from all others."""
 
 
 def dense(key: Array, inputs: int, outputs: int) -> Dense:

@@ -82,6 +82,7 @@ class Policy:
             "members": self.network.members,
             "shared": self.network.shared,
             "hidden": self.network.hidden,
+            **{name: getattr(self.network, name) for name in ("prior", "dropout") if getattr(self.network, name)},
         }
         said = {"format": FORMAT, "network": network, "bootstrapped": self.bootstrapped, "about": self.about}
         weights = save(arrays)
@@ -130,6 +131,7 @@ def _read(path: Path) -> Policy:
         take(known, "members", whole(1, 32)),
         take(known, "shared", truth),
         take(known, "hidden", _SIZE),
+        *(_share(known, name) for name in ("prior", "dropout")),
     )
     shapes = jax.eval_shape(network.create, jax.random.key(0))
     needed, there = sum(4 * math.prod(leaf.shape) for leaf in jax.tree.leaves(shapes)), available()
@@ -153,6 +155,14 @@ def _read(path: Path) -> Policy:
     if not all_finite(weights):
         raise AgentError("its weights are not finite numbers: the agent has diverged, and its actions mean nothing")
     return Policy(network, weights, take(said, "bootstrapped", truth), about)
+
+
+def _share(known: dict[str, Any], name: str) -> float:
+    """A number that stands in the description of those networks alone that have such a thing."""
+    found = take(known, name, number) if name in known else 0.0
+    if not 0.0 <= found < (1.0 if name == "dropout" else math.inf):
+        raise ContentError(f"its {name} is {found:g}")
+    return found
 
 
 def _said(path: Path) -> dict[str, Any]:

@@ -19,6 +19,16 @@ class Listed(NamedTuple):
     takes: str = ""
     """What may follow the name on the command line, after a colon: the function's first argument."""
 
+    @property
+    def paired(self) -> bool:
+        """Whether the statistic is the paired one, T*, which the star in the name stands for: the function's ``paired=True``."""
+        return "*" in self.name
+
+    @property
+    def unpaired(self) -> str:
+        """The name without the star, which the agent's class and its page share."""
+        return self.name.replace("*", "")
+
 
 REGISTRY = (
     Listed("dqn", "DQN"),
@@ -30,9 +40,12 @@ REGISTRY = (
     Listed("ke-bdqn", "KEBDQN", "KERNEL"),
     Listed("ada-te-bdqn", "AdaTEBDQN", "STEP"),
     Listed("ada-ke-bdqn", "AdaKEBDQN", "STEP"),
+    Listed("te*-bdqn", "TEBDQN", "ALPHA"),
+    Listed("ke*-bdqn", "KEBDQN", "KERNEL"),
+    Listed("ada-te*-bdqn", "AdaTEBDQN", "STEP"),
+    Listed("ada-ke*-bdqn", "AdaKEBDQN", "STEP"),
 )
-
-FUNCTIONS = [each.function for each in REGISTRY]
+FUNCTIONS = list(dict.fromkeys(each.function for each in REGISTRY))
 """Their names in Python."""
 
 USAGE = ", ".join(f"{each.name}:{each.takes}" if each.takes else each.name for each in REGISTRY)

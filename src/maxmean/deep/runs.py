@@ -26,3 +26,12 @@ class RunId(NamedTuple):
 
     variant: Variant
     seed: int
+
+
+def file_name(label: str) -> str:
+    """A label as a file's name.
+
+    >>> file_name("te-bdqn(0.1)"), file_name("ke*-bdqn:beta:2,0.5")
+    ('te-bdqn-0.1', 'ke-paired-bdqn-beta-2-0.5')
+    """
+    return "".join(c if c.isalnum() or c in ".-_" else "-" for c in label.replace("*", "-paired")).strip("-")

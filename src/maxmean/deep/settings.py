@@ -114,5 +114,13 @@ class AgentOptions:
     """Steps of an adaptation's roll-outs."""
     per_head: bool = False
     """Adapt one parameter for each head."""
-    covariance: bool = False
-    """Use the covariances of the heads in the test statistic."""
+    level: float = 0.0
+    """The bias that an adaptation turns to, as a share of the values' size."""
+    exploration: str = "the agent's own"
+    """How to explore: heads, epsilon, thompson or optimistic, with epsilon after a colon, such as heads:0.05 or
+    epsilon:1,0.05,10000.
+    """
+    ensemble: str = "heads"
+    """What the members of the bootstrapped agents are: heads, networks or dropout."""
+    prior: float = 0.0
+    """Size of the fixed random values that are added to each head's."""

@@ -62,8 +62,13 @@ class Actor:
         return self.network.own_values(run.learner.weights, shares).reshape(lanes, -1)
 
     def explore(self, run: Run, seen: Array, member: Array, step: Array, words: Array) -> Array:
-        """The action of a learning agent on one observation; ``words`` are two random words."""
-        return self.family.exploration.act(self.values(run, seen[None], member)[0], step, words)
+        """The action of a learning agent on one observation; ``member`` is the episode's head, ``words`` are two random words."""
+        exploration, heads = self.family.exploration, self.family.members
+        if self.family.bootstrapped and not exploration.alone:
+            q = exploration.values(self.network.values(run.learner.weights, seen[None])[0])
+        else:
+            q = self.values(run, seen[None], exploration.head(member, heads, words[1]))[0]
+        return exploration.act(q, step, words)
 
     def greedy(self, run: Run, seen: Array) -> Array:
         """The actions of the agent that no longer explores, for observations [batch, ...]: [batch]."""

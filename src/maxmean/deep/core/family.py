@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 from ..agents import Adaptation, Agent
 from ..checks import AgentError
-from ..exploration import Exploration, HeadPerEpisode
+from ..exploration import Exploration
 from ..networks import Ensemble, Trunk
 from ..targets import NextValues, Rule
 from .traits import Traits
@@ -38,6 +38,10 @@ class Family:
     mask: float
     adaptation: Adaptation | None
     """How those adapt that do; the step size is each run's own."""
+    bootstrapped: bool = False
+    """Whether the members all learn, and vote."""
+    prior: float = 0.0
+    dropout: float = 0.0
 
     @classmethod
     def of(cls, agents: Sequence[Agent]) -> Family:
@@ -52,17 +56,24 @@ class Family:
         rules = tuple(dict.fromkeys(agent.rule for agent in agents))
         online = any(agent.online for agent in agents)
         adaptation = next(iter(adapting), None)
-        return cls(rules, first.exploration, members, mixed, _heads(first), online, first.mask, adaptation)
+        return cls(
+            rules,
+            first.exploration,
+            members,
+            mixed,
+            _heads(first),
+            online,
+            first.mask,
+            adaptation,
+            first.bootstrapped,
+            first.prior,
+            first.dropout,
+        )
 
     @property
-    def bootstrapped(self) -> bool:
-        """Whether the members are heads that act in turn and vote."""
-        return isinstance(self.exploration, HeadPerEpisode)
-
-    @property
-    def whole_networks(self) -> bool:
+    def one_learns(self) -> bool:
         """Whether the members are networks of which one learns at each step."""
-        return not self.shared and self.members > 1
+        return not self.shared and not self.bootstrapped and self.members > 1
 
     @property
     def heads(self) -> int:
@@ -76,7 +87,7 @@ class Family:
 
     def network(self, trunk: Trunk, shape: tuple[int, ...], n_actions: int, hidden: int) -> Ensemble:
         """Its members, for observations of this shape."""
-        return Ensemble(trunk, shape, n_actions, self.members, self.shared, hidden)
+        return Ensemble(trunk, shape, n_actions, self.members, self.shared, hidden, self.prior, self.dropout)
 
     def in_use(self, q: Array, members: Array) -> Array:
         """Values [..., members, actions] as the run sees them: networks that it does not use never have the smallest one."""
@@ -136,7 +147,8 @@ def families(agents: Sequence[Agent]) -> list[list[Agent]]:
 
 
 def _build(agent: Agent) -> tuple[object, ...]:
-    return agent.exploration, agent.mask, agent.members if _heads(agent) else None
+    members = agent.members if agent.bootstrapped or _heads(agent) else None
+    return agent.exploration, agent.mask, members, agent.bootstrapped, agent.prior, agent.dropout
 
 
 def _heads(agent: Agent) -> bool:
@@ -146,8 +158,4 @@ def _heads(agent: Agent) -> bool:
 
 def _kind(adaptation: Adaptation | None) -> Adaptation | None:
     """An adaptation without its step size."""
-    if adaptation is None:
-        return None
-    return Adaptation(
-        0.0, adaptation.horizon, adaptation.low, adaptation.high, adaptation.direction, adaptation.per_head
-    )
+    return None if adaptation is None else replace(adaptation, step_size=0.0)

@@ -26,11 +26,13 @@ class Traits(NamedTuple):
     """Step size of the parameter's adaptation, or zero."""
 
 
-def adapted(adaptation: Adaptation, traits: Traits, excess: Array) -> Traits:
-    """The traits with the parameter moved towards zero bias.
+def adapted(adaptation: Adaptation, traits: Traits, excess: Array, size: Array) -> Traits:
+    """The traits with the parameter moved towards the bias that is wanted.
 
-    ``excess`` is what the heads' returns exceed their values by, summed over the roll-outs: [heads].
+    ``excess`` is what the heads' returns exceed their values by, ``size`` the values' size, summed over the roll-outs: [heads].
     """
+    if adaptation.level:
+        excess = excess + adaptation.level * size
     difference = excess if adaptation.per_head else jnp.mean(excess)
     moved = traits.parameter + adaptation.direction * traits.adaptation_rate * difference
     moved = jnp.clip(moved, adaptation.low, adaptation.high)

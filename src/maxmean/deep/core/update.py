@@ -80,8 +80,8 @@ class Update:
 
     def begin(self, weights: Weights) -> Learner:
         """A learner with these weights; the target network starts as a copy."""
-        start = jax.vmap(self.optimizer.init) if self.family.whole_networks else self.optimizer.init
-        return Learner(weights, jax.tree.map(jnp.copy, weights), start(weights))
+        start = jax.vmap(self.optimizer.init) if self.family.one_learns else self.optimizer.init
+        return Learner(weights, jax.tree.map(jnp.copy, weights), start(weights.learned))
 
     def __call__(
         self,
@@ -92,7 +92,7 @@ class Update:
     ) -> tuple[Learner, Losses]:
         """One step of the optimiser; ``word`` is a random word that chooses the network that learns, where only one does."""
         targets, learning_rate = self.targets(learner, batch, traits), traits.learning_rate
-        if not self.family.whole_networks:
+        if not self.family.one_learns:
             if self.one_kernel:
                 return self._descend_in_one_kernel(learner, batch, targets, learning_rate)
             weights, moments, losses = self._descend(
@@ -148,34 +148,38 @@ class Update:
         masks: Array,
         learning_rate: Array,
     ) -> tuple[Weights, Any, Losses]:
-        def loss(weights: Weights) -> tuple[Array, Array]:
-            return self.loss(network.values(weights, batch.observations), batch, targets, masks)
+        prior = weights.prior
 
-        (value, q), gradient = jax.value_and_grad(loss, has_aux=True)(weights)
+        def loss(weights: Weights) -> tuple[Array, Array]:
+            return self.loss(network.values(weights._replace(prior=prior), batch.observations), batch, targets, masks)
+
+        (value, q), gradient = jax.value_and_grad(loss, has_aux=True)(weights.learned)
         direction, moments = self.optimizer.update(_mean_pull(network, gradient), moments)
-        weights = jax.tree.map(lambda w, d: w - learning_rate * d, weights, direction)
-        return weights, moments, Losses(value, q)
+        weights = jax.tree.map(lambda w, d: w - learning_rate * d, weights.learned, direction)
+        return weights._replace(prior=prior), moments, Losses(value, q)
 
     @property
     def one_kernel(self) -> bool:
         """Whether the hidden layer's gradient, its moments and its step are one kernel's work."""
-        if self.settings.optimizer != "adam" or self.family.whole_networks:
-            return False
         network, batch = self.network, self.settings.batch_size
+        if self.settings.optimizer != "adam" or network.separate:
+            return False
         features = network.trunk.features(network.shape)
-        return fused.fits(network.members * network.hidden, features, batch) and fused.available(batch)
+        return fused.fits(network.units, features, batch) and fused.available(batch)
 
     def _descend_in_one_kernel(
         self, learner: Learner, batch: Batch, targets: Array, learning_rate: Array
     ) -> tuple[Learner, Losses]:
         """As ``_descend``, by the chain rule cut at the products of the hidden layer's matrix."""
-        network, trio = self.network, (learner.weights, learner.moments.mu, learner.moments.nu)
+        network, trio = self.network, (learner.weights.learned, learner.moments.mu, learner.moments.nu)
+        prior = learner.weights.prior
         matrix = Matrix(*(each.hidden.weights for each in trio))
         others, mean, square = (_with_matrix(each, None) for each in trio)
         features, pull = jax.vjp(lambda trunk: network.trunk.apply(trunk, batch.observations), others.trunk)
 
         def loss(others: Weights, products: Array) -> tuple[Array, Array]:
-            return self.loss(network.read(others, products), batch, targets, batch.masks)
+            values = network.with_prior(network.read(others, products), prior, batch.observations)
+            return self.loss(values, batch, targets, batch.masks)
 
         both = jax.value_and_grad(loss, argnums=(0, 1), has_aux=True)
         (value, q), (gradient, outer) = both(others, matrix.weights @ features.T)
@@ -185,12 +189,13 @@ class Update:
         direction, moments = self.optimizer.update(gradient, learner.moments._replace(mu=mean, nu=square))
         others = jax.tree.map(lambda w, d: w - learning_rate * d, others, direction)
         weights, mean, square = map(_with_matrix, (others, moments.mu, moments.nu), matrix)
+        weights = weights._replace(prior=prior)
         return Learner(weights, learner.target, moments._replace(mu=mean, nu=square)), Losses(value, q)
 
 
 def _mean_pull(network: Ensemble, gradient: Weights) -> Weights:
-    """Each head pulls at the trunk: their mean does, not their sum."""
-    if network.members == 1:
+    """Each head pulls at the trunk: their mean does, not their sum. Networks of their own have a trunk each."""
+    if network.members == 1 or network.separate:
         return gradient
     return gradient._replace(trunk=jax.tree.map(lambda leaf: leaf / network.members, gradient.trunk))
 

@@ -130,7 +130,8 @@ def adapt(program: Program, run: Run, number: Array, filled: Array) -> Run:
         return returns, returns
 
     _, returns = jax.lax.scan(back, ahead[-1], (rewards, ends, ahead), reverse=True)
-    return run._replace(traits=adapted(adaptation, run.traits, jnp.sum(returns - values, axis=0)))
+    excess, size = jnp.sum(returns - values, axis=0), jnp.sum(jnp.abs(values), axis=0)
+    return run._replace(traits=adapted(adaptation, run.traits, excess, size))
 
 
 def _anyone(lanes: Array, together: str | None) -> Array:

@@ -24,6 +24,7 @@ from ..directory import clear, held, writing
 from ..policy import Policy
 from ..progress import SilentReporter, interruptible, make_reporter, standard_error
 from ..records import Records
+from ..runs import file_name
 from ..settings import Settings
 from .block import Block, make_blocks
 from .memory import need
@@ -248,7 +249,7 @@ def best_policies(blocks: Sequence[Block], records: Records) -> dict[str, Policy
             if lost[label, rate, run.seed]:
                 continue
             score = float(scores[label, rate, run.seed])
-            name = _file_name(label if rates == 1 else f"{label}-{rate:g}")
+            name = file_name(label if rates == 1 else f"{label}-{rate:g}")
             if name in found and not score > found[name][0]:
                 continue
             last = frame[
@@ -269,8 +270,3 @@ def best_policies(blocks: Sequence[Block], records: Records) -> dict[str, Policy
                 policy.export(program.network, block.run_weights(i), agent.members, agent.bootstrapped, about),
             )
     return {name: each for name, (_, each) in found.items()}
-
-
-def _file_name(label: str) -> str:
-    """A label as a file's name: te-bdqn(0.1) becomes te-bdqn-0.1."""
-    return "".join(c if c.isalnum() or c in ".-_" else "-" for c in label).strip("-")

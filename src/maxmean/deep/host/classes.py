@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..agents import AGENTS, Agent
+from ..registry import REGISTRY
 from .agent import HostAgent
 
 
@@ -15,7 +16,7 @@ def _class(make: Callable[..., Agent]) -> type[HostAgent]:
     return type(make.__name__, (HostAgent,), members)
 
 
-HOST_AGENTS: dict[str, type[HostAgent]] = {name: _class(make) for name, make in AGENTS.items()}
-"""By the names that tables and the command line use."""
+HOST_AGENTS: dict[str, type[HostAgent]] = {each.name: _class(AGENTS[each.name]) for each in REGISTRY if not each.paired}
+"""By the names that tables and the command line use; for those with a star, ``paired=True`` is a setting."""
 
 globals().update({kind.__name__: kind for kind in HOST_AGENTS.values()})

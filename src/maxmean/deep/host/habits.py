@@ -14,6 +14,7 @@ R = TypeVar("R")
 
 _RENAMED = {
     "buffer_size": "replay_capacity",
+    "covariance": "paired",
     "gamma": "discount",
     "heads": "k",
     "learning_starts": "warmup",
@@ -77,8 +78,8 @@ def setting(agent: str, name: str, known: Collection[str]) -> str | None:
     ours = _RENAMED.get(name)
     if ours in known:
         return f"{agent} has no setting {name!r}: it is called {ours} here"
-    if name.startswith("exploration_") and name in _ELSEWHERE and "exploration" not in known:
-        return f"{agent} has no setting {name!r}: its heads explore in turn, without an epsilon"
+    if name.startswith("exploration_") and name in _ELSEWHERE and "k" in known:
+        return f"{agent} has no setting {name!r}: {_EPSILON.replace('EpsilonGreedy', 'HeadPerEpisode')}"
     if name in _ELSEWHERE:
         return f"{agent} has no setting {name!r}: {_ELSEWHERE[name]}"
     return None

@@ -42,6 +42,8 @@ ALGORITHM = one_of([make.__name__ for make in AGENTS.values()])
 """The check of an algorithm's name: it is that of its class, and of the function that makes its agent."""
 
 
+RENAMED = {"covariance": "paired"}
+"""Settings that had another name when 0.2 wrote a file."""
 FORMERLY = ("run.member", "run.episode_return")
 """Arrays that 0.1 wrote, and that had no meaning on the host."""
 
@@ -56,8 +58,8 @@ def load(cls: type[A], path: str | Path, env: Any, settings: dict[str, Any]) -> 
         there = take(about, "algorithm", ALGORITHM)
         if there != cls.__name__:
             raise HostError(f"{path} holds a {there}, not a {cls.__name__}: load it with maxmean.{there}.load")
-        given = {name: each for name, each in take(text, "given", mapping).items() if name not in settings}
-        given = plain.settings(given)
+        given = {RENAMED.get(name, name): each for name, each in take(text, "given", mapping).items()}
+        given = plain.settings({name: each for name, each in given.items() if name not in settings})
         choose(cls.make, adapter_of(env).sight, given)
         known, clock, records = (
             take(about, "world", mapping),

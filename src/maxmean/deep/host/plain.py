@@ -9,20 +9,24 @@ import base64
 import binascii
 import dataclasses
 import math
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ...mev.kernels import KERNELS, Kernel
 from ...untrusted import ContentError, mapping, number, several, take, text, truth, whole
 from ..checks import AgentError
-from ..exploration import EpsilonGreedy
+from ..exploration import EXPLORATIONS, Exploration
 from ..networks import Trunk
 from ..policy import describe_trunk, described_trunk
 from .errors import HostError
 
+T = TypeVar("T")
+
 _KIND = "__kind__"
 _KERNELS = {kind.__name__: kind for kind in KERNELS.values()}
+_EXPLORATIONS = {kind.__name__: kind for kind in EXPLORATIONS.values()}
 _TYPES = {kind.str: kind for code in "?bBhHiIlLqQefdFD" for kind in (np.dtype(code), np.dtype(code).newbyteorder())}
 """What an array may be made of: truth values and numbers, in either byte order."""
 
@@ -45,8 +49,10 @@ def pack(value: Any) -> Any:
         data = base64.b64encode(np.ascontiguousarray(value).tobytes()).decode()
         scalar = isinstance(value, np.generic)
         return {_KIND: "array", "type": value.dtype.str, "shape": list(value.shape), "data": data, "scalar": scalar}
-    if isinstance(value, EpsilonGreedy):
-        return {_KIND: "epsilon", **_numbers(value)}
+    if isinstance(value, Exploration):
+        if _EXPLORATIONS.get(type(value).__name__) is not type(value):
+            return {_KIND: "unknown", "type": type(value).__name__}
+        return {_KIND: "exploration", "name": type(value).__name__, "numbers": _numbers(value)}
     if isinstance(value, Kernel):
         if _KERNELS.get(type(value).__name__) is not type(value):
             return {_KIND: "unknown", "type": type(value).__name__}
@@ -75,11 +81,13 @@ def unpack(value: Any) -> Any:
             return tuple(unpack(each) for each in take(value, "items", several(lambda each: each)))
         case "array":
             return _array(value)
-        case "epsilon":
-            initial, final, steps = (take(value, name, number) for name in ("initial", "final", "steps"))
-            return EpsilonGreedy(initial, final, steps)  # type: ignore[arg-type]  # settings look at it again
+        case "epsilon":  # as 0.2 wrote it
+            names = ("initial", "final", "steps")
+            return _made("exploration", _EXPLORATIONS, "EpsilonGreedy", {name: value.get(name) for name in names})
+        case "exploration":
+            return _named("exploration", _EXPLORATIONS, value)  # settings look at its numbers again
         case "kernel":
-            return _kernel(value)
+            return _named("kernel", _KERNELS, value)
         case "trunk":
             return described_trunk(mapping(unpack(take(value, "trunk", mapping))))
     raise ContentError(f"it names a kind of value that there is not: {kind!r:.60}")
@@ -114,12 +122,16 @@ def _array(value: dict[str, Any]) -> Any:
     return array[()] if take(value, "scalar", truth) else array
 
 
-def _kernel(value: dict[str, Any]) -> Kernel:
-    name, numbers = take(value, "name", text), take(value, "numbers", mapping)
-    if name not in _KERNELS:
-        raise ContentError(f"it names a kernel that there is not: {name!r:.60}")
-    kind = _KERNELS[name]
+def _named(what: str, kinds: Mapping[str, type[T]], value: dict[str, Any]) -> T:
+    """One of the objects that a file may name, with its numbers."""
+    return _made(what, kinds, take(value, "name", text), take(value, "numbers", mapping))
+
+
+def _made(what: str, kinds: Mapping[str, type[T]], name: str, numbers: dict[str, Any]) -> T:
+    if name not in kinds:
+        raise ContentError(f"it names {'an' if what == 'exploration' else 'a'} {what} that there is not: {name!r:.60}")
+    kind = kinds[name]
     known = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]
     if set(numbers) != set(known):
-        raise ContentError(f"the kernel {name} in it has other parameters than {', '.join(known) or 'none'}")
+        raise ContentError(f"the {what} {name} in it has other parameters than {', '.join(known) or 'none'}")
     return kind(**{each: take(numbers, each, number) for each in known})

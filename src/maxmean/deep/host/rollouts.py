@@ -107,16 +107,18 @@ class Player:
         """Turn the rule's parameter towards zero bias: each head plays ``horizon`` steps, from a new state after each end."""
         adaptation = self.program.family.adaptation
         assert adaptation is not None
-        heads, each = self.program.family.members, []
+        heads = self.program.family.members
+        excess, size = np.zeros(heads), np.zeros(heads)
         for head in range(heads):
-            left, number, difference = adaptation.horizon, 0, 0.0
+            left, number = adaptation.horizon, 0
             while left:
                 begin = self._begin(Purpose.ADAPT, step, head * adaptation.horizon + number)
                 part = self._play(run, head, begin, limit=left)
-                difference += float(np.sum(part.returns - part.values))
+                excess[head] += np.sum(part.returns - part.values)
+                size[head] += np.sum(np.abs(part.values))
                 left, number = left - len(part.values), number + 1
-            each.append(difference)
-        return run._replace(traits=adapted(adaptation, run.traits, jnp.asarray(each, jnp.float32)))
+        sums = (jnp.asarray(each, jnp.float32) for each in (excess, size))
+        return run._replace(traits=adapted(adaptation, run.traits, *sums))
 
     def _play(self, run: Run, head: int, seen: NDArray[Any], limit: int = LIMIT) -> PlayedEpisode:
         """One head's greedy episode. Where it is cut off it is not over, and the value of its last state follows."""

@@ -110,10 +110,8 @@ def choose(make: Callable[..., Agent], sight: Sight, given: dict[str, Any]) -> C
             raise HostError(_unknown(make.__name__, name, defaults))
     given = {name: _checked(name, value, defaults[name]) for name, value in given.items()}
     agent = {name: value for name, value in given.items() if name in own}
-    if "exploration" in own:
+    if isinstance(own["exploration"].default, EpsilonGreedy):
         agent.setdefault("exploration", preset.exploration)
-        if not isinstance(agent["exploration"], EpsilonGreedy):
-            raise HostError(f"exploration must be a maxmean.deep.EpsilonGreedy, not {agent['exploration']!r}")
     _refuse_network(given.get("network"), sight.shape)
     try:
         return Choice(
@@ -140,7 +138,8 @@ def _unknown(agent: str, name: str, known: Collection[str]) -> str:
     """What is said of a setting that the agent does not have."""
     if name == "eval_env":
         return f"{agent} has no setting 'eval_env': it is an environment, which no file gives: say load(path, env, eval_env=...)"
-    others = [make.__name__ for make in AGENTS.values() if name in inspect.signature(make).parameters]
+    having = (make.__name__ for make in AGENTS.values() if name in inspect.signature(make).parameters)
+    others = list(dict.fromkeys(having))
     theirs = (
         f"{agent} has no setting {name!r}: {' and '.join(others)} {'has' if len(others) == 1 else 'have'} it"
         if others

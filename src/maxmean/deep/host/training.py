@@ -17,7 +17,7 @@ from ..checks import whole_number
 from ..directory import held, writing
 from ..progress import standard_error
 from ..records import read_table
-from ..runs import MOST_RUNS
+from ..runs import MOST_RUNS, file_name
 from .errors import HostError, Stopped
 from .keeping import Keeper
 from .making import need_gymnasium
@@ -129,7 +129,7 @@ def _jobs(
         own = {key: value for key, value in own.items() if value is not False}
         for rate in learning_rates or (None,):
             settings = {**given, **own, **({} if rate is None else {"learning_rate": rate})}
-            label = "-".join([text.replace(":", "-").replace(",", "-"), *([] if rate is None else [f"{rate:g}"])])
+            label = "-".join([file_name(text), *([] if rate is None else [f"{rate:g}"])])
             jobs += [HostRun(f"{label}-seed{seed}", name, {**settings, "seed": seed}) for seed in range(seeds)]
     twice = next((name for name, times in Counter(job.name for job in jobs).items() if times > 1), None)
     if twice is not None:

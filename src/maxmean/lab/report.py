@@ -11,7 +11,7 @@ from importlib.resources import files as packaged
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..drawing import own_style
+from ..drawing import check_matplotlibrc, own_style
 from ..mev.show import escaped
 from .change import differences
 from .claims import TOO_SMALL, Verdict, tally
@@ -38,10 +38,11 @@ class Report(NamedTuple):
 
 
 def check_report(store: Store, folder: Path) -> None:
-    """Refuse a folder that a report cannot be written into."""
+    """Refuse a folder that a report cannot be written into, or where no figure can be drawn."""
     for place in (folder, folder / "figures", folder / "tables"):
         if store.root in place.parents and place.is_symlink():  # of a stranger's choice
             raise StoreError(f"{str(place)!r} is a link: choose another folder for the report with --out")
+    check_matplotlibrc()
 
 
 def write_report(store: Store, folder: Path, prefer: tuple[str, int] | None = None, say: Say = unsaid) -> Report:

@@ -106,7 +106,7 @@ class Agent:
         if self.parameter_name:
             return f"{self.name}({self.parameter:g})"
         if isinstance(self.rule, targets.KernelBased) and self.rule.kernel != mev.Gaussian():
-            return f"{self.name}({self.rule.kernel!r})"
+            return f"{self.name}({_plain(self.rule.kernel)})"
         return f"{self.name}({self.members})" if self.members > 1 and not self.shared else self.name
 
     def describe(self) -> dict[str, Any]:

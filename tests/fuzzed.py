@@ -171,7 +171,7 @@ def _use_checkpoints(folder: Path) -> Any:
     env, settings = _toy()
     (block,) = make_blocks(TrainingPlan.of(env, "dqn", 1, None, settings), batched=None)
     block.create()
-    records = checkpoint.restore(folder / "checkpoints", [block], lambda sentence: None)
+    records = checkpoint.restore(folder / "checkpoints", [block], 200, lambda sentence: None)
     table = "" if records is None else records.frame().to_json()
     found = table, [np.asarray(leaf).tobytes() for leaf in jax.tree.leaves(block.state)]
     return "as it was" if _KNOWN.setdefault(block.step, found) == found else f"another state at step {block.step}"

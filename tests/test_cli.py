@@ -7,9 +7,11 @@ import io
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable
@@ -250,6 +252,39 @@ def test_a_pipe_may_hand_over_one_byte_at_a_time(write: Write, kind: str) -> Non
     out, err = process.communicate(content[8:])
     assert (process.returncode, err) == (0, b"")
     assert json.loads(out)["estimates"]["me"]["value"] == 4.0
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+@pytest.mark.parametrize("flags", [[], ["--quiet"]])
+def test_nobody_waits_in_silence_for_a_pipe(tmp_path: Path, flags: list[str]) -> None:
+    os.mkfifo(pipe := tmp_path / "pipe.csv")
+    with shell("estimate", str(pipe), "--json", "-m", "me", *QUICK, *flags) as process:
+        assert process.stderr
+        alarm = threading.Timer(60, process.kill)
+        alarm.start()
+        said = process.stderr.readline().decode()
+        alarm.cancel()
+        assert said == f"maxmean: '{pipe}' is a pipe, and nothing has come yet: waiting for whoever writes to it\n"
+        with pipe.open("wb", buffering=0) as writer:
+            writer.write(LONG[:5].encode())
+            time.sleep(0.1)
+            writer.write(LONG[5:].encode())
+        out, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert json.loads(out)["estimates"]["me"]["value"] == 4.0
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="process substitution is the shell's")
+@pytest.mark.parametrize(
+    ("writer", "status", "said"),
+    [("cat table.csv", 0, ""), ("sleep 1; cat table.csv", 0, ""), ("true", 2, "maxmean: '/dev/fd/.*' is empty\n")],
+)
+def test_what_another_process_writes_is_read(write: Write, tmp_path: Path, writer: str, status: int, said: str) -> None:
+    write(LONG)
+    command = f"{sys.executable} -m maxmean.cli estimate <({writer}) --quiet --json -m me --resamples 40"
+    found = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=tmp_path, timeout=60)
+    assert found.returncode == status
+    assert re.fullmatch(said, found.stderr)
 
 
 # --- what comes out ---

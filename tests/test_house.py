@@ -11,7 +11,8 @@ ROOT = Path(maxmean.__file__).parent
 
 FLOORS = (
     ("errors",),
-    ("drawing", "lazy", "storage", "untrusted"),
+    ("lazy", "storage", "untrusted"),
+    ("drawing",),
     ("mev",),
     ("envs", "tabular"),
     ("deep",),

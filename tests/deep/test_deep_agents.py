@@ -30,6 +30,20 @@ from maxmean.deep.exploration import EpsilonGreedy, HeadPerEpisode
 from maxmean.deep.settings import Settings
 
 
+def test_a_kernel_of_ones_own_is_called_the_same_in_another_process() -> None:
+    """Its function lies elsewhere there, and the records of one run would have two names."""
+
+    def kernel() -> mev.Custom:
+        def mine(t: Any) -> Any:
+            return mev.Gaussian(0.5)(t)
+
+        return mev.Custom(mine)
+
+    (one, other) = (KEBDQN(kernel=kernel()) for _ in range(2))
+    assert one != other
+    assert one.label == other.label
+
+
 @pytest.mark.parametrize("name", AGENTS)
 def test_an_agent_is_called_what_the_tables_call_it(name: str) -> None:
     make: Callable[[], Agent] = AGENTS[name]

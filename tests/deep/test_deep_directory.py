@@ -252,6 +252,19 @@ def many_rows(folder: Path) -> None:
     pd.concat([frame] * 11_000).to_parquet(folder / "records.parquet")
 
 
+def later(folder: Path) -> None:
+    """All tests at a later time, which has tests of its own."""
+    frame = pd.read_parquet(folder / "records.parquet")
+    frame.assign(step=frame["step"] + 10_000).to_parquet(folder / "records.parquet")
+    write("steps.json", [10_500])(folder)
+
+
+def another(folder: Path) -> None:
+    """A run that there is not."""
+    frame = pd.read_parquet(folder / "records.parquet")
+    frame.assign(seed=7).to_parquet(folder / "records.parquet")
+
+
 def texts(folder: Path) -> None:
     frame = pd.read_parquet(folder / "records.parquet")
     frame.assign(step="x").to_parquet(folder / "records.parquet")
@@ -325,6 +338,54 @@ def test_a_strangers_checkpoint_with_right_checksums_is_passed_over(
     ours = ("pyarrow", "pandas", "numpy", "jax", "rich", "tensorstore")  # imported by what reads, the first time
     assert not {name for name in set(sys.modules) - modules if not name.startswith(ours)}
     same(whole, tmp_path / "run")
+
+
+UNTESTED: dict[str, tuple[Callable[[Path], None], str]] = {
+    "steps that were not tested": (write("steps.json", [700]), "700"),
+    "tests that are left out": (later, "10,500"),
+    "records of another run": (another, "500"),
+}
+
+
+@pytest.mark.parametrize("what", UNTESTED)
+def test_a_checkpoint_that_is_further_than_its_records_is_refused(whole: Path, tmp_path: Path, what: str) -> None:
+    """The training would be over before it has begun."""
+    out = tmp_path / "run"
+    shutil.copytree(whole, out)
+    newest, (change, step) = checkpoint.checkpoints(out / "checkpoints")[0], UNTESTED[what]
+    tamper(newest, change)
+    said = f"{newest} is at step {step}, and its records do not reach there: remove it, and the same command goes on"
+    with pytest.raises(deep.CheckpointError, match=said):
+        train(out, 500)
+    shutil.rmtree(newest)
+    train(out, 500)
+    same(whole, out)
+
+
+def test_how_much_is_read_is_not_the_files_choice(whole: Path, tmp_path: Path) -> None:
+    """Steps that are too far to be believed would let a table have hundreds of millions of rows."""
+    shutil.copytree(whole, tmp_path / "run")
+    newest = checkpoint.checkpoints(tmp_path / "run" / "checkpoints")[0]
+
+    def forge(folder: Path) -> None:
+        frame = pd.read_parquet(folder / "records.parquet")
+        pd.concat([frame] * 60_000).to_parquet(folder / "records.parquet")
+        write("steps.json", [2**31 - 1])(folder)
+
+    tamper(newest, forge)
+    with pytest.raises(deep.CheckpointError, match=rf"{newest} is at step 2,147,483,647, far beyond the 500 steps"):
+        train(tmp_path / "run", 500)
+    assert newest.is_dir()
+
+
+def test_a_training_that_is_further_than_asked_for_stays_as_it_is(whole: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    shutil.copytree(whole, out)
+    found = train(out, 300)
+    assert found.finished
+    assert found.records["step"].max() == 500
+    assert steps_kept(out) == steps_kept(whole)
+    same(whole, out)
 
 
 def test_a_file_of_holes_is_not_read_for_hours(whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -192,7 +192,7 @@ def test_damaged_checkpoints_and_plans_are_said(trained: Path, tmp_path: Path) -
     (newest / "state.safetensors").unlink()
     (older / "steps.json").write_text("[7]")
     heard: list[str] = []
-    assert checkpoint.restore(tmp_path / "run" / "checkpoints", [], heard.append) is None
+    assert checkpoint.restore(tmp_path / "run" / "checkpoints", [], 7, heard.append) is None
     assert "its list of checksums is not whole); going back to the one before" in heard[0]
     assert "steps.json has changed); there is none before it: starting anew" in heard[1]
     for content in (b"[]", b"\xff\xfe"):

@@ -25,7 +25,7 @@ from maxmean.deep.host import sinks as sinks_module
 from maxmean.deep.host.training import train as command
 from maxmean.deep.networks import Nature
 from maxmean.storage import appearing
-from strangers import forge_agent, linked, untouched
+from strangers import forge_agent, linked, put, untouched
 
 
 @pytest.fixture(autouse=True)
@@ -400,6 +400,55 @@ def test_a_checkpoint_of_other_settings_is_passed_over(
     with pytest.raises(HostError, match=f"{said}.*; no sound one is beside it: remove .*dqn-seed0 to begin anew") as no:
         train(out, 400)
     assert "\n" not in str(no.value)
+
+
+def at_step(step: int, tests: list[int]) -> Callable[[dict[str, Any]], None]:
+    """A clock that stands there, and records of those tests."""
+
+    def change(text: dict[str, Any]) -> None:
+        rows = text["records"]["records"]
+        text["clock"]["stored"], text["records"]["records"] = step, [{**rows[0], "step": test} for test in tests]
+
+    return change
+
+
+FURTHER = {
+    "the clock alone": put("clock/stored", 2**31 - 1),
+    "the clock and a test": at_step(2**31 - 1, [50, 100, 150, 2**31 - 1]),
+    "no tests": at_step(300, []),
+    "one test less": at_step(300, [50, 100, 150, 250, 300]),
+    "another run": lambda text: text["records"]["records"][0].update(seed=1),
+}
+
+
+@pytest.mark.parametrize("what", FURTHER)
+def test_a_checkpoint_that_is_further_than_its_records_is_passed_over(
+    whole: Path, tmp_path: Path, what: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The training would be over before it has begun."""
+    out = tmp_path / "run"
+    train(out, 200)
+    forge_agent(newest := run_of(out) / "training.safetensors", FURTHER[what])
+    command("Walk", [("dqn", {})], 300, 1, None, small(), out, 50, False, False, False)
+    heard = " ".join(capsys.readouterr().err.split())
+    assert re.search(
+        rf"{newest} is at step [0-9,]+, and its records do not reach there; going back to the one before\. "
+        "dqn-seed0, going on from step 150",
+        heard,
+    )
+    same(whole, out)
+
+
+def test_a_training_that_is_further_than_asked_for_stays_as_it_is(
+    whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run"
+    shutil.copytree(whole, out)
+    records, finished = command("Walk", [("dqn", {})], 200, 1, None, small(), out, 50, False, False, False)
+    assert finished
+    assert records["step"].max() == 300
+    assert "dqn-seed0 is at step 300 already." in capsys.readouterr().err
+    same(whole, out)
 
 
 @pytest.mark.parametrize("how", ["half", "nothing", "another", "pipe", "folder", "gone"])

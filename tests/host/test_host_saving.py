@@ -126,7 +126,9 @@ class Other(Walk):
 
 @pytest.mark.parametrize("env", [Other, lambda: gymnasium.wrappers.TimeLimit(Walk(), 9)], ids=["other", "wrapped"])
 def test_another_environments_state_is_not_put_into_this_one(env: Any, tmp_path: Path) -> None:
-    path = DQN(Walk(), eval_env=Walk(), **small()).learn(33).save(tmp_path / "agent")
+    """Nor those that were kept for roll-outs."""
+    settings = small(measure_bias=True, bias_episodes=1)
+    path = DQN(Walk(), eval_env=Walk(), **settings).learn(33).save(tmp_path / "agent")
     with pytest.warns(UserWarning, match=r"\(it is made otherwise than the one that was saved\): a new episode begins"):
         loaded = DQN.load(path, env(), eval_env=env())
     assert loaded.learn(10).num_timesteps == 43

@@ -249,6 +249,38 @@ def test_an_environments_own_set_state_is_quoted(tmp_path: Path) -> None:
         DQN.load(path, Walk(), eval_env=Walk())
 
 
+@pytest.fixture(scope="module")
+def dealt(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    agent = DQN("Blackjack-v1", **small(measure_bias=True, replay_capacity=60)).learn(60)
+    return agent.save(tmp_path_factory.mktemp("dealt") / "agent")
+
+
+@pytest.mark.parametrize("hand", [[], [10], [10, 10, 10], [10, 10, 5, 2], [0, 5], "x"], ids=str)
+@pytest.mark.parametrize("place", ["environment", "kept/59/items/1"])
+def test_a_hand_that_nobody_plays_on_with_is_refused_before_it_is_played(
+    place: str, hand: Any, dealt: Path, tmp_path: Path
+) -> None:
+    """The game itself would show an observation that there is not, or end in an IndexError, and no file would be named."""
+    path = Path(shutil.copy(dealt, tmp_path / "agent.safetensors"))
+    forge_agent(path, put(f"{place}/2/player", hand))
+    with pytest.raises(HostError, match=rf"{path} cannot be used: that is no state of BlackjackEnv: 'player' is"):
+        DQN.load(path, "Blackjack-v1")
+
+
+@pytest.mark.parametrize("ended", [True, False])
+def test_a_hand_beyond_21_is_one_of_an_episode_that_is_over(ended: bool, tmp_path: Path) -> None:
+    def two() -> Any:
+        return gymnasium.make_vec("Blackjack-v1", 2, vectorization_mode="sync")
+
+    path = DQN(two(), eval_env="Blackjack-v1", **small()).learn(60).save(tmp_path / "agent")
+    forge_agent(path, put("environment/1/2/player", [10, 5, 7]), {"ended": np.array([False, ended])})
+    if ended:
+        assert DQN.load(path, two(), eval_env="Blackjack-v1").learn(60).num_timesteps >= 120
+    else:
+        with pytest.raises(HostError, match=rf"{path} cannot be used: that is no state of BlackjackEnv"):
+            DQN.load(path, two(), eval_env="Blackjack-v1")
+
+
 def test_what_is_not_in_the_file_is_asked_for_by_its_name(tmp_path: Path) -> None:
     """A kernel or a trunk of one's own is code, which no file holds."""
 

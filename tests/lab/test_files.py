@@ -85,10 +85,13 @@ def test_a_report_does_not_go_where_a_strangers_link_leads(tmp_path: Path, place
     mine.mkdir()
     (out / place).parent.mkdir(exist_ok=True)
     (out / place).symlink_to(mine)
-    run = maxmean("report", "--from", out)
-    assert run.returncode == 2
-    assert run.stderr == f"maxmean: '{out / place}' is a link: choose another folder for the report with --out\n"
+    there = sorted(out.rglob("*"))
+    for command in (("report", "--from", out), ("reproduce", "gaussian", "--out", out)):
+        run = maxmean(*command)
+        assert run.returncode == 2
+        assert run.stderr == f"maxmean: '{out / place}' is a link: choose another folder for the report with --out\n"
     assert not list(mine.iterdir())
+    assert sorted(out.rglob("*")) == there  # it is said before anything is computed
 
 
 @pytest.fixture

@@ -80,7 +80,7 @@ def reproduce(
     from ..lab.engines import make_engine
     from ..lab.experiments import find_experiments
     from ..lab.progress import make_reporter
-    from ..lab.report import write_report
+    from ..lab.report import check_report, write_report
     from ..lab.run import ExperimentJob
     from ..lab.run import reproduce as run
     from ..lab.store import Store
@@ -106,6 +106,8 @@ def reproduce(
     on_gpu = any(job.experiment.wants_gpu(job.settings) for job in jobs)
     chosen = make_engine(engine or ("inline" if on_gpu else "processes"), workers, address, None if quiet else console)
     store = Store(out)
+    folder = store.root / "report"
+    check_report(store, folder)  # now, not after hours of computing
     begin = time.monotonic()
     try:
         with make_reporter(console, quiet) as reporter:
@@ -123,7 +125,7 @@ def reproduce(
     asked = {experiment.name for experiment in experiments}
     if {outcome.shard.experiment for outcome in summary.failed} < asked:
         scale = jobs[0].scale
-        written = write_report(store, store.root / "report", (scale, seed), left_out.append)
+        written = write_report(store, folder, (scale, seed), left_out.append)
         if not quiet:
             print_closing(experiments, scale, time.monotonic() - begin, written)
     _say(left_out)

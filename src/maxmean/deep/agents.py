@@ -128,7 +128,7 @@ class Agent:
         if self.parameter_name:
             return [f"{self.parameter:g}"]
         if isinstance(self.rule, targets.KernelBased) and self.rule.kernel != mev.Gaussian():
-            return [repr(self.rule.kernel)]
+            return [_plain(self.rule.kernel)]
         return [str(self.members)] if self.members > 1 and not self.shared and not self.bootstrapped else []
 
     def _besides(self) -> list[str]:

@@ -23,6 +23,8 @@ from ..untrusted import ContentError, read_json
 from .core.memory import size
 from .directory import CheckpointError, clear, system_error, writing
 from .records import Records
+from .runs import RunId
+from .settings import Settings
 
 __all__ = ["KEPT", "CheckpointError", "checkpoints", "restore", "save"]
 
@@ -37,6 +39,8 @@ class Advancing(Protocol):
 
     step: int
     state: Any
+    runs: list[RunId]
+    settings: Settings
 
     def most_rows(self, step: int) -> int:
         """Rows that a table of its records can have by then."""
@@ -113,14 +117,17 @@ def _need_room(folder: Path, arrays: Any) -> None:
         )
 
 
-def restore(folder: Path, blocks: Sequence[Advancing], say: Callable[[str], None]) -> Records | None:
-    """Put the blocks where the newest sound checkpoint has them, and give its records; nothing if there is none."""
+def restore(folder: Path, blocks: Sequence[Advancing], goal: int, say: Callable[[str], None]) -> Records | None:
+    """Put the blocks where the newest sound checkpoint has them, and give its records; nothing if there is none.
+
+    ``goal`` is the last step of this training. A checkpoint may be further, as one is that was trained for longer before.
+    """
     there = checkpoints(folder)
     for path in there:
         try:
             _check(path, sum(leaf.nbytes for _, leaf in _named(blocks)) + _BESIDE)
             steps, arrays = _steps(path, blocks), _read(path, blocks)
-            records = Records.read(path, sum(block.most_rows(max(steps)) for block in blocks))
+            records = _records(path, blocks, steps, goal)
         except ContentError as fault:
             before = "going back to the one before" if path != there[-1] else "there is none before it: starting anew"
             say(f"The checkpoint {path.name} is damaged ({fault}); {before}.")
@@ -167,6 +174,29 @@ def _steps(path: Path, blocks: Sequence[Advancing]) -> list[int]:
     if len(steps) != len(blocks):
         raise CheckpointError(OTHER_SHAPE)
     return steps
+
+
+def _records(path: Path, blocks: Sequence[Advancing], steps: list[int], goal: int) -> Records:
+    """The records, if they are those of the way to these steps, which the file has chosen; an error if not.
+
+    Such a checkpoint is not passed over: what is further would go when the next one is kept, and it is not for us to say that
+    it is worth nothing.
+    """
+    most, asked = (sum(block.most_rows(step) for block in blocks) for step in (max(steps), goal))
+    if most > 2 * asked:
+        raise CheckpointError(
+            f"the checkpoint {path} is at step {max(steps):,}, far beyond the {goal:,} steps that are asked for: ask for more "
+            "steps, or remove it"
+        )
+    records = Records.read(path, most)
+    # Who is ahead of another may stand at a test that waits for all.
+    ways = [(run, step - (step > min(steps))) for block, step in zip(blocks, steps, strict=True) for run in block.runs]
+    if not records.reach(ways, blocks[0].settings.test_interval):
+        raise CheckpointError(
+            f"the checkpoint {path} is at step {max(steps):,}, and its records do not reach there: remove it, and the same "
+            "command goes on without it"
+        )
+    return records
 
 
 OTHER_SHAPE = (

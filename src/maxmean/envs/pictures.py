@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..drawing import matplotlib
 from ..storage import write_whole
 from .environment import EnvError, Environment
 
@@ -52,10 +53,8 @@ def palette(channels: int) -> NDArray[np.uint8]:
     >>> palette(4)[:2].tolist()
     [[0, 0, 0], [22, 61, 78]]
     """
-    import matplotlib as mpl
-
     inner = np.linspace(0.0, 1.0, channels + 2)[1:-1]
-    colours = np.vstack([np.zeros(3), mpl.colormaps["cubehelix"](inner)[:, :3]])
+    colours = np.vstack([np.zeros(3), matplotlib().colormaps["cubehelix"](inner)[:, :3]])
     return np.round(255 * colours).astype(np.uint8)
 
 

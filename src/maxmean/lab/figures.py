@@ -80,9 +80,9 @@ def colour_of(label: str, position: int = 0) -> str:
 
 def canvas(rows: int, columns: int, *, width: float = 9.0, height: float = 2.6, **options: Any) -> tuple[Figure, Any]:
     """A figure with a grid of axes, always two-dimensional."""
-    from matplotlib.figure import Figure
-
     with own_style(_STYLE):
+        from matplotlib.figure import Figure
+
         figure = Figure(figsize=(width, height * rows), layout="constrained")
         axes = figure.subplots(rows, columns, squeeze=False, **options)
     for ax in axes.flat:

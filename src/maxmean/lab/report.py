@@ -11,7 +11,7 @@ from importlib.resources import files as packaged
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..drawing import own_style
+from ..drawing import check_matplotlibrc, own_style
 from ..mev.show import escaped
 from .change import differences
 from .claims import TOO_SMALL, Verdict, tally
@@ -37,15 +37,21 @@ class Report(NamedTuple):
     """On every claim, those of experiments that the page has no section of too."""
 
 
+def check_report(store: Store, folder: Path) -> None:
+    """Refuse a folder that a report cannot be written into, or where no figure can be drawn."""
+    for place in (folder, folder / "figures", folder / "tables"):
+        if store.root in place.parents and place.is_symlink():  # of a stranger's choice
+            raise StoreError(f"{str(place)!r} is a link: choose another folder for the report with --out")
+    check_matplotlibrc()
+
+
 def write_report(store: Store, folder: Path, prefer: tuple[str, int] | None = None, say: Say = unsaid) -> Report:
     """Write ``report.html`` with its figures (PDF, PNG) and tables (CSV) into ``folder``.
 
     It shows each experiment at the largest scale that is there, or the run that is preferred (scale, seed). What cannot be used
     is left out, and ``say`` hears why. Figures and tables of an earlier report in the same folder go.
     """
-    for place in (folder, folder / "figures", folder / "tables"):
-        if store.root in place.parents and place.is_symlink():  # of a stranger's choice
-            raise StoreError(f"{str(place)!r} is a link: choose another folder for the report with --out")
+    check_report(store, folder)
     sections: list[str] = []
     verdicts: list[Verdict] = []
     shown: list[Verdict] = []

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..drawing import own_style
+from ..drawing import check_matplotlibrc, own_style
 from ..storage import write_whole
 from .errors import ArgumentError
 from .show import decimals_for, number, visible
@@ -28,10 +28,10 @@ _BLUE, _GREY, _ORANGE, _GREEN = "#1f6fb2", "#a3adb8", "#c2410c", "#15803d"
 
 def plot(comparison: Comparison, path: str) -> None:
     """Draw a comparison and write it to ``path`` (.png, .pdf or .svg), whole or not at all."""
+    kind = check_figure(path)  # before anything is drawn
     from matplotlib.figure import Figure
     from matplotlib.font_manager import fontManager
 
-    kind = check_figure(path)  # before anything is drawn
     options = min(len(comparison.problem.names), _ROWS)
     estimates = len(comparison.estimates) + 1
     style = {
@@ -59,7 +59,7 @@ def plot(comparison: Comparison, path: str) -> None:
 
 
 def check_figure(path: str | os.PathLike[str]) -> str:
-    """The kind of picture that ``path`` asks for, if its folder exists."""
+    """The kind of picture that ``path`` asks for, if its folder exists and pictures can be drawn."""
     if not isinstance(path, (str, os.PathLike)):
         raise ArgumentError(f"a picture needs a path, not {path!r}")
     target = Path(path)
@@ -70,6 +70,7 @@ def check_figure(path: str | os.PathLike[str]) -> str:
         raise ArgumentError(f"cannot write {str(target)!r}: a path cannot contain a null character")
     if not target.parent.is_dir():
         raise ArgumentError(f"there is no folder {str(target.parent)!r} to write {target.name!r} to")
+    check_matplotlibrc()
     return kind
 
 

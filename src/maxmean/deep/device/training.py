@@ -137,14 +137,14 @@ def train(
             if not quiet:
                 warn(sentence)
 
-        kept = None if folder is None else checkpoint.restore(folder / "checkpoints", blocks, warn)
+        kept = None if folder is None else checkpoint.restore(folder / "checkpoints", blocks, steps, warn)
         records = kept or Records()
         begin = min(block.step for block in blocks)
         runs = sum(len(block.runs) for block in blocks)
         device = jax.devices()[0].device_kind
         say(f"{runs} run{'s' * (runs > 1)} of {world.name} on {device}: {needed} of memory.")
         if begin:
-            say(f"Going on from step {begin:,}.")
+            say(f"Going on from step {begin:,}." if begin < steps else f"At step {begin:,} already.")
         session = Session(blocks, records, steps, settings, folder, checkpoint_interval, on_record)
         with make_reporter(console, quiet, steps, runs, begin) as reporter, interruptible() as stopped:
             finished = session.run(workers or os.cpu_count() or 1, reporter, stopped)

@@ -86,6 +86,11 @@ class HostAgent:
         return self.driver.clock.stored
 
     @property
+    def run_id(self) -> RunId:
+        """Which run the records are of."""
+        return RunId(Variant(self.agent, self.settings.learning_rate), self.host.seed)
+
+    @property
     def table(self) -> pd.DataFrame:
         """The records so far, one row for each test; see :mod:`maxmean.deep.records`."""
         return self.records.frame()
@@ -223,8 +228,7 @@ class HostAgent:
         found = Measurement(
             test_return, sums, driver.take_tally(), np.asarray(run.traits.parameter), np.asarray(run.diverged)
         )
-        who = RunId(Variant(self.agent, self.settings.learning_rate), self.host.seed)
-        row = {**self.records.add_run(who, step, found), "bias_from": how}
+        row = {**self.records.add_run(self.run_id, step, found), "bias_from": how}
         sinks.add(row, self.records)
         return row
 

@@ -38,6 +38,7 @@ class Keeper:
             try:
                 agent = type(new).load(path, env())
                 _refuse_another(agent.describe(), new.describe(), path)
+                _refuse_untested(agent, path)
             except (HostError, AgentError) as fault:
                 faults.append(str(fault))
                 continue
@@ -67,6 +68,12 @@ class Keeper:
     def _same(self) -> bool:
         """Whether the newest is the one before already: a kill came between the two steps."""
         return self.before.exists() and not self.before.is_symlink() and self.before.samefile(self.newest)
+
+
+def _refuse_untested(agent: HostAgent, path: Path) -> None:
+    """Refuse a checkpoint that says it is further than its records reach."""
+    if not agent.records.reach([(agent.run_id, agent.num_timesteps)], agent.settings.test_interval):
+        raise HostError(f"{path} is at step {agent.num_timesteps:,}, and its records do not reach there")
 
 
 def _refuse_another(there: dict[str, Any], wanted: dict[str, Any], path: Path) -> None:

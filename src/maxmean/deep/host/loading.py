@@ -24,7 +24,7 @@ from ..policy import all_finite, named_leaves
 from ..records import Records
 from . import plain, states
 from .adapters import VectorEnvAdapter, adapter_of
-from .driver import KEPT_STATES, Clock, Lanes
+from .driver import KEPT_STATES, Clock, Driver, Lanes
 from .errors import HostError, sentence
 from .making import opened
 from .saving import FORMAT, checksum, describe, file_of, run_leaves
@@ -81,7 +81,6 @@ def load(cls: type[A], path: str | Path, env: Any, settings: dict[str, Any]) -> 
             arrays.pop(name, None)
         run = fitting_tree(arrays, "run.", driver.run, run_leaves)
         driver.run = _with_own(run, driver.run, algorithm, take(about, "agent", mapping))
-        driver.kept = _kept(text, driver.world.sight)
     driver.clock, algorithm.records = clock, records
     why = _restore(algorithm, text, arrays, path)
     if why is not None:
@@ -172,13 +171,18 @@ def _fill(arrays: dict[str, Stored], clock: Clock, form: tuple[int, int], about:
     arrays["run.replay"] = replay.padded(capacity)
 
 
-def _kept(text: Mapping[str, Any], sight: Any) -> deque[tuple[Any, Any]]:
-    """The states that were kept for roll-outs. An environment looks at a state when it is put there."""
+def _kept(text: Mapping[str, Any], driver: Driver) -> deque[tuple[Any, Any]]:
+    """The states that were kept for roll-outs, with what was seen in them, if roll-outs can begin in all of them."""
+    sight, world = driver.world.sight, driver.eval_world
+    if not driver.keeps or world is None:
+        return deque(maxlen=KEPT_STATES)
     pairs = plain.unpack(list(take(text, "kept", several(lambda each: each, 0, KEPT_STATES))))
+    world.reset(0)  # some environments must have been reset once
     for pair in pairs:
         seen = pair[0] if isinstance(pair, tuple) and len(pair) == 2 else None
         if not isinstance(seen, np.ndarray) or (seen.shape, seen.dtype) != (sight.shape, sight.dtype):
             raise ContentError("a state that it keeps for roll-outs has another form")
+        _put(world.env, pair[1])
     return deque(pairs, maxlen=KEPT_STATES)
 
 
@@ -207,19 +211,23 @@ def _restore(algorithm: HostAgent, text: Mapping[str, Any], arrays: dict[str, St
         if not ((pending >= 0) & (pending < world.n_actions)).all():
             raise ContentError("its array pending holds actions that there are not")
         ended = fitting(arrays, "ended", np.zeros(n, bool)) if isinstance(world, VectorEnvAdapter) else None
-        try:
-            states.set_state(algorithm.env, state)
-        except (HostError, EnvError):
-            raise
-        except Exception as error:  # of an environment's own set_state
-            raise HostError(
-                f"{path} cannot be used: the environment was given the state in it, and said: {sentence(error)}"
-            ) from error
+        _put(algorithm.env, state, False if ended is None else ended)
+        driver.kept = _kept(text, driver)
     driver.lanes, driver.pending = Lanes(**lanes), pending
     if isinstance(world, VectorEnvAdapter) and ended is not None:
         world.ended = ended
         world.env._autoreset_envs = ended.copy()
     return None
+
+
+def _put(env: Any, state: Any, over: Any = False) -> None:
+    """Put an environment into a state, which it looks at."""
+    try:
+        states.set_state(env, state, over=over)
+    except (HostError, EnvError):
+        raise
+    except Exception as error:  # of an environment's own set_state
+        raise HostError(f"the environment was given the state in it, and said: {sentence(error)}") from error
 
 
 def _with_own(run: Run, new: Run, algorithm: HostAgent, about: Mapping[str, Any]) -> Run:

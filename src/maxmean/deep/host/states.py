@@ -54,8 +54,12 @@ def _yes(value: Any) -> bool:
     return _flag(value) and bool(value)
 
 
-def _cards(value: Any) -> bool:
-    return isinstance(value, list) and len(value) < 100 and all(_count(card) and 1 <= card <= 10 for card in value)
+def _hand(value: Any) -> bool:
+    """Whether it is a hand of Blackjack, whose last card at most was drawn beyond 21."""
+    cards = (
+        isinstance(value, list) and 2 <= len(value) < 100 and all(_count(card) and 1 <= card <= 10 for card in value)
+    )
+    return cards and sum(value[:-1]) <= 21
 
 
 def _label(value: Any) -> bool:
@@ -70,8 +74,8 @@ _ATTRIBUTES: dict[str, dict[str, Callable[[Any], bool]]] = {
     "gymnasium.envs.classic_control.acrobot.AcrobotEnv": {"state": _numbers(4)},
     "gymnasium.envs.classic_control.mountain_car.MountainCarEnv": {"state": _numbers(2)},
     "gymnasium.envs.toy_text.blackjack.BlackjackEnv": {
-        "player": _cards,
-        "dealer": _cards,
+        "player": _hand,
+        "dealer": _hand,
         "dealer_top_card_suit": _label,
         "dealer_top_card_value_str": _label,
     },
@@ -129,17 +133,20 @@ def get_state(env: Any) -> list[Any]:
     return [copy.deepcopy(_get(layer)) for layer in _layers(env)]
 
 
-def set_state(env: Any, state: list[Any], generator: np.random.Generator | None = None) -> None:
-    """Put an environment where another of its kind was. With a ``generator`` it has its own luck from there on."""
+def set_state(env: Any, state: list[Any], generator: np.random.Generator | None = None, *, over: Any = False) -> None:
+    """Put an environment where another of its kind was. With a ``generator`` it has its own luck from there on.
+
+    ``over`` says whether the episode has ended there; of a vector environment, in which of its environments.
+    """
     parts = env.envs if isinstance(env, SyncVectorEnv) else _layers(env)
     if not isinstance(state, list) or len(state) != len(parts):
         raise HostError(f"that is no state of this environment, which is made of {len(parts)} parts")
     if isinstance(env, SyncVectorEnv):
-        for each, own in zip(parts, state, strict=True):
-            set_state(each, own)
+        for each, own, ended in zip(parts, state, np.broadcast_to(over, len(parts)), strict=True):
+            set_state(each, own, over=ended)
         return  # which of them begin anew in the next step, the world knows
     for layer, own in zip(parts, state, strict=True):
-        _set(layer, copy.deepcopy(own))
+        _set(layer, copy.deepcopy(own), bool(over))
     if generator is not None:
         env.unwrapped.np_random = generator
 
@@ -167,7 +174,7 @@ def _get(layer: Any) -> Any:
     return state if isinstance(layer, gymnasium.Wrapper) else {**state, "random": layer.np_random.bit_generator.state}
 
 
-def _set(layer: Any, state: Any) -> None:
+def _set(layer: Any, state: Any, over: bool) -> None:
     if _has_methods(layer):
         layer.set_state(state)
         return
@@ -180,11 +187,13 @@ def _set(layer: Any, state: Any) -> None:
     if missing:
         raise HostError(f"that is no state of {type(layer).__name__}: {missing[0]!r} is missing")
     for name, value in state.items():
-        if name not in known or not known[name](value) or not _inside(layer, name, value):
+        if name not in known or not known[name](value) or not _inside(layer, name, value, over):
             raise HostError(f"that is no state of {type(layer).__name__}: {name!r:.60} is {value!r:.60}")
         setattr(layer, name, value)
 
 
-def _inside(layer: Any, name: str, value: Any) -> bool:
-    """Whether a numbered state is one that the environment has."""
+def _inside(layer: Any, name: str, value: Any, over: bool) -> bool:
+    """Whether a numbered state is one that the environment has, and a player of Blackjack can play on."""
+    if name == "player":
+        return over or sum(value) <= 21
     return name != "s" or value < layer.observation_space.n

@@ -94,6 +94,7 @@ def _run(
                 folder
             )  # as they were then: after a kill there may be some from later, which come again
     if left <= 0:
+        say(f"{job.name} is at step {agent.num_timesteps:,} already.")
         return True
     begun = f", going on from step {agent.num_timesteps:,}" if agent.num_timesteps else ""
     say(f"{job.name}{begun}: {agent.driver.need} of memory.")

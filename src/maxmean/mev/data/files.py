@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import os
+import select
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
@@ -16,6 +18,8 @@ from .csv_blocks import stream_csv
 from .parquet_pages import MAGIC, stream_parquet
 
 _LONGEST_PIPE = 256 << 20  # bytes of a Parquet file that is piped: it can only be read once all of it is there
+
+_PATIENCE = 2.0  # seconds that a named pipe may be without anybody who writes to it before that is said
 
 
 def stream_table(source: str, progress: Callable[[float], object] = lambda done: None) -> Iterator[pa.RecordBatch]:
@@ -31,7 +35,7 @@ def stream_table(source: str, progress: Callable[[float], object] = lambda done:
     path = Path(source)
     try:
         size = path.stat().st_size
-        handle = path.open("rb")
+        handle = open(path, "rb", opener=_at_once if path.is_fifo() else None)  # noqa: SIM115  (closed below)
     except FileNotFoundError:
         raise DataError(f"there is no file {source!r}") from None
     except (OSError, ValueError) as error:  # ValueError: a path with a null byte
@@ -40,7 +44,22 @@ def stream_table(source: str, progress: Callable[[float], object] = lambda done:
         if path.is_file():
             yield from _stream(handle, repr(source), size, progress)
         else:
+            if path.is_fifo():
+                _await(handle, source)
             yield from _stream(_patient(handle), repr(source), None, progress)
+
+
+def _at_once(path: str, flags: int) -> int:
+    """Opens a pipe although nobody may write to it: else that waits, in silence."""
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
+def _await(pipe: IO[bytes], source: str) -> None:
+    """Wait for whoever writes to a pipe, and say so where nobody does."""
+    if not select.select([pipe], [], [], _PATIENCE)[0]:
+        warnings.warn(f"{source!r} is a pipe, and nothing has come yet: waiting for whoever writes to it", stacklevel=1)
+        select.select([pipe], [], [])
+    os.set_blocking(pipe.fileno(), True)
 
 
 def _patient(pipe: IO[bytes]) -> io.BufferedReader:

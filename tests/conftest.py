@@ -37,7 +37,6 @@ TABULAR = ("src/maxmean/tabular/", "tests/tabular/")
 ORDER: tuple[str | tuple[str, ...], ...] = (
     TABULAR,
     "tests/deep/",
-    "tests/host/",
     "tests/mev/test_estimators.py",
     "tests/lab/",
     "tests/test_readme.py",

@@ -137,7 +137,7 @@ def list_experiments(
         typer.Option("--names", metavar="", help="Print the names of the experiments that run by default, one a line."),
     ] = False,
 ) -> None:
-    """List the experiments, with the section of the paper and the claims they speak to, and the environments."""
+    """List the experiments, with the section of the paper and the claims they speak to, the agents and the environments."""
     from rich.console import Console
     from rich.table import Column, Table
 
@@ -155,10 +155,26 @@ def list_experiments(
     console = Console(highlight=False)
     console.print(table)
     console.print()
+    console.print(_agents())
+    console.print()
     if find_spec("jax") is None:
         console.print(missing("the list of environments", "jax"), markup=False, soft_wrap=True)
     else:
         console.print(_environments())
+
+
+def _agents() -> Table:
+    """The agents as ``maxmean train --agent`` takes them; a number or a kernel may follow the colon."""
+    from rich.table import Column, Table
+    from rich.text import Text
+
+    from ..deep.registry import REGISTRY, sentences
+
+    said = sentences()
+    table = Table(Column("agent", no_wrap=True), "what it is", box=None, header_style="bold")
+    for each in REGISTRY:
+        table.add_row(each.usage, Text(said[each.name]))
+    return table
 
 
 def _environments() -> Table:

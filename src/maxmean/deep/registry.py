@@ -6,6 +6,9 @@ the command line, the tables and the figures know the name. Nothing is imported 
 
 from __future__ import annotations
 
+import ast
+import re
+from pathlib import Path
 from typing import NamedTuple
 
 
@@ -18,6 +21,11 @@ class Listed(NamedTuple):
     """In :mod:`maxmean.deep.agents`."""
     takes: str = ""
     """What may follow the name on the command line, after a colon: the function's first argument."""
+
+    @property
+    def usage(self) -> str:
+        """As one types it."""
+        return f"{self.name}:{self.takes}" if self.takes else self.name
 
 
 REGISTRY = (
@@ -35,5 +43,17 @@ REGISTRY = (
 FUNCTIONS = [each.function for each in REGISTRY]
 """Their names in Python."""
 
-USAGE = ", ".join(f"{each.name}:{each.takes}" if each.takes else each.name for each in REGISTRY)
+USAGE = ", ".join(each.usage for each in REGISTRY)
 """Their names on the command line."""
+
+
+def sentences() -> dict[str, str]:
+    """What each agent is, by its name: the first line of its function's docstring, which is read but not imported.
+
+    >>> sentences()["ddqn"]
+    'Double DQN (van Hasselt et al., 2016): one network chooses the action, the other values it.'
+    """
+    module = ast.parse(Path(__file__).with_name("agents.py").read_text(encoding="utf-8"))
+    said = {node.name: ast.get_docstring(node) or "" for node in module.body if isinstance(node, ast.FunctionDef)}
+    plain = {name: re.sub(r"(?::\w+:)?`+([^`]*)`+", r"\1", text.partition("\n")[0]) for name, text in said.items()}
+    return {each.name: plain[each.function] for each in REGISTRY}

@@ -56,6 +56,22 @@ def test_every_claim_has_a_sentence_that_was_written_for_its_verdict() -> None:
         table([], {"Y1": {"verdict": "holds", "found": "It is."}})
 
 
+def test_claims_beyond_the_paper_have_a_table_and_a_count_of_their_own() -> None:
+    results = script("write_results")
+    papers = Verdict("S1", "a", "1", "holds", {}, "paper", "ads")
+    ours = Verdict("X1", "b", "nowhere", "fails", {}, "paper", "toy", beyond=True)
+    sentences = {"S1": {"verdict": "holds", "found": "It is."}, "X1": {"verdict": "fails", "found": "It is not."}}
+    first, second = results.verdict_table([ours, papers], sentences).split("\n\n")
+    assert first.splitlines()[0] == "| claim | the paper says | verdict | what we found |"
+    assert second.splitlines()[0] == "| claim | beyond the paper | verdict | what we found |"
+    assert second.splitlines()[-1] == "| X1 | b | **fails** | It is not. |"
+    assert results.count([ours, papers]).splitlines() == [
+        "Of 1 claims, **1 hold, 0 fail and 0 are undecided**.",
+        "Of 1 claims beyond the paper, **0 hold, 1 fail and 0 are undecided**.",
+    ]
+    assert "(toy, paper scale, beyond the paper)" in results.numbers([ours])
+
+
 def test_the_numbers_of_a_claim_are_folded_and_complete() -> None:
     measured = {"room": Measured(2.0, 1.0, 3.0), "margin: |room|": Measured.exact(1.5)}
     text = script("write_results").numbers([Verdict("X1", "small", "1", "holds", measured, "paper", "ads", "Roughly.")])

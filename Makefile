@@ -36,7 +36,8 @@ test: lint  ## style, types and the tests (nine minutes on two cores the first t
 	$(BIN)/pytest -n auto
 
 test-slow: $(VENV)/full  ## the longer checks
-	$(BIN)/pytest -n auto -m slow
+	MAXMEAN_TESTS_COMPILE_AS_USERS=1 $(BIN)/pytest -n auto -m slow
+	MAXMEAN_TESTS_COMPILE_AS_USERS=1 $(BIN)/pytest -n auto tests/deep tests/envs tests/mev/test_estimators.py
 
 benchmark: $(VENV)/full  ## speed, as ratios against peers measured in the same run
 	$(BIN)/python benchmarks/mev.py

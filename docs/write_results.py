@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from maxmean.lab.claims import Measured, Verdict
+from maxmean.lab.claims import BEYOND, Measured, Verdict, by_origin
 from maxmean.lab.experiment import Results
 from maxmean.lab.experiments import EXPERIMENTS
 from maxmean.lab.experiments.minatar.claims import UNBIASED
@@ -63,24 +63,32 @@ def pages() -> dict[str, str]:
 
 
 def count(judged: Sequence[Verdict]) -> str:
-    """How many claims hold, fail or stay undecided."""
-    found = Counter(verdict.verdict for verdict in judged)
-    return f"Of {len(judged)} claims, **{found['holds']} hold, {found['fails']} fail and {found['undecided']} are undecided**.\n"
+    """How many claims hold, fail or stay undecided; those beyond the paper are counted apart."""
+    return "".join(
+        f"Of {len(some)} claims{of}, **{found['holds']} hold, {found['fails']} fail and {found['undecided']} are undecided**.\n"
+        for of, some in zip(("", f" {BEYOND}"), by_origin(judged), strict=True)
+        if some and (found := Counter(verdict.verdict for verdict in some))
+    )
 
 
 def verdict_table(judged: Sequence[Verdict], sentences: Mapping[str, Mapping[str, str]]) -> str:
     """Every claim with its verdict and one sentence, which was written for that verdict and no other."""
     if unknown := set(sentences) - {verdict.id for verdict in judged}:
         raise ValueError(f"there is a sentence but no claim: {', '.join(sorted(unknown))}")
-    rows = []
+    rows: dict[bool, list[list[str]]] = {False: [], True: []}
     for verdict in judged:
         sentence = sentences.get(verdict.id, {"verdict": "nothing", "found": ""})
         if sentence["verdict"] != verdict.verdict:
             raise ValueError(
                 f"{verdict.id} {verdict.verdict}, and its sentence was written for {sentence['verdict']}: see verdicts.toml"
             )
-        rows.append([verdict.id, _cell(verdict.statement), f"**{verdict.verdict}**", sentence["found"]])
-    return _table(["claim", "the paper says", "verdict", "what we found"], rows, right=False)
+        rows[verdict.beyond].append([verdict.id, _cell(verdict.statement), f"**{verdict.verdict}**", sentence["found"]])
+    tables = [
+        _table(["claim", said, "verdict", "what we found"], rows[beyond], right=False)
+        for said, beyond in (("the paper says", False), (BEYOND, True))
+        if rows[beyond]
+    ]
+    return "\n".join(tables)
 
 
 def numbers(judged: Sequence[Verdict]) -> str:
@@ -89,7 +97,8 @@ def numbers(judged: Sequence[Verdict]) -> str:
 
 
 def _folded(verdict: Verdict) -> str:
-    head = f"{verdict.id} {verdict.verdict} ({verdict.experiment}, {verdict.scale} scale, section {verdict.where})"
+    where = BEYOND if verdict.beyond else f"section {verdict.where}"
+    head = f"{verdict.id} {verdict.verdict} ({verdict.experiment}, {verdict.scale} scale, {where})"
     note = f"{verdict.note}\n\n" if verdict.note else ""
     rows = [[_cell(name), str(number)] for name, number in verdict.measured.items()]
     return (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -14,6 +15,14 @@ from typing import Any
 # Both workers, the processes that tests start, and the next run find what was compiled once. JAX reads this when it is imported.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".pytest_cache" / "jax"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
+
+# Most of the time goes into compiling programs that run for milliseconds. What is compiled here is called once or twice: favour
+# compile time. `make test-slow` compiles as users do, and repeats there what compares bits. XLA stops at a flag that it does not
+# know, so this is for the version that `make test` installs.
+PINNED = (Path(__file__).parents[1] / "constraints.txt").read_text().split()
+if "MAXMEAN_TESTS_COMPILE_AS_USERS" not in os.environ and f"jaxlib=={importlib.metadata.version('jaxlib')}" in PINNED:
+    os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
+    os.environ.setdefault("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false")
 
 import hypothesis
 import jax
@@ -34,10 +43,13 @@ TABULAR = ("src/maxmean/tabular/", "tests/tabular/")
 """Where Numba compiles the loops, which takes half a minute in a fresh clone."""
 
 
+PROGRAMS = ("tests/deep/host/", "tests/deep/")
+"""The two drivers of deep learning: the files of each train with the same few programs, which a process compiles once."""
+
 ORDER: tuple[str | tuple[str, ...], ...] = (
     TABULAR,
+    "tests/deep/test_deep_mistakes.py",  # its program is that of processes which other files start
     "tests/deep/",
-    "tests/host/",
     "tests/mev/test_estimators.py",
     "tests/lab/",
     "tests/test_readme.py",
@@ -55,17 +67,32 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """A worker takes a whole file, whose tests share what they compile and set up, and one takes all the loops."""
+    """A worker takes a whole file, whose tests share what they compile and set up; one takes all the loops, and one a driver."""
     from xdist.scheduler import LoadScopeScheduling
 
     class Files(LoadScopeScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
-            return "tabular" if nodeid.startswith(TABULAR) else nodeid.partition("::")[0]
+            if nodeid.startswith(TABULAR):
+                return "tabular"
+            return next((room for room in PROGRAMS if nodeid.startswith(room)), nodeid.partition("::")[0])
 
     if config.option.dist != "load":  # another way was asked for
         return None
     config.option.loadscopereorder = False  # its order, by the number of tests, says little about the time
     return Files(config, log)
+
+
+@pytest.fixture(scope="module")
+def well_compiled() -> Iterator[None]:
+    """For a file whose programs run for longer than it takes to compile them well, here and in the processes that it starts."""
+    before = os.environ.get("JAX_DISABLE_MOST_OPTIMIZATIONS") == "1"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JAX_DISABLE_MOST_OPTIMIZATIONS", "0")
+        jax.config.update("jax_disable_most_optimizations", False)
+        jax.clear_caches()  # or programs of other files would serve, with other last bits than those of the processes
+        yield
+        jax.config.update("jax_disable_most_optimizations", before)
+        jax.clear_caches()
 
 
 LIBRARIES: dict[str, tuple[ModuleType, Any]] = {

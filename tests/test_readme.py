@@ -64,9 +64,11 @@ def test_the_picture_is_what_the_command_draws(tmp_path: Path) -> None:
     assert difference(imread(fresh), imread(ROOT / "docs" / "ads.png")) < OTHER_FONTS
 
 
-@pytest.mark.parametrize("third", [0, 1, 2])
-@pytest.mark.parametrize("order", ["top to bottom", "left to right", "dark to light", "at random"])
-def test_a_picture_without_a_third_of_its_ink_is_noticed(third: int, order: str) -> None:
+@pytest.mark.parametrize(
+    ("order", "third"),
+    [("top to bottom", 0), ("left to right", 1), ("left to right", 2), ("dark to light", 2), ("at random", 0)],
+)
+def test_a_picture_without_a_third_of_its_ink_is_noticed(order: str, third: int) -> None:
     from matplotlib.image import imread
 
     shown = imread(ROOT / "docs" / "ads.png")

@@ -19,6 +19,8 @@ from maxmean.lab.experiments.minatar.study import Settings
 from maxmean.lab.experiments.minatar.variants import LABELS
 
 ROOT = Path(__file__).parents[1]
+OTHERS = sorted({variant.partition(":")[0] for variant in LABELS} - {"dqn", "bdqn"})
+"""Agents of the study, but those whose curves other tests draw too."""
 
 
 def script(name: str) -> ModuleType:
@@ -56,6 +58,22 @@ def test_every_claim_has_a_sentence_that_was_written_for_its_verdict() -> None:
         table([], {"Y1": {"verdict": "holds", "found": "It is."}})
 
 
+def test_claims_beyond_the_paper_have_a_table_and_a_count_of_their_own() -> None:
+    results = script("write_results")
+    papers = Verdict("S1", "a", "1", "holds", {}, "paper", "ads")
+    ours = Verdict("X1", "b", "nowhere", "fails", {}, "paper", "toy", beyond=True)
+    sentences = {"S1": {"verdict": "holds", "found": "It is."}, "X1": {"verdict": "fails", "found": "It is not."}}
+    first, second = results.verdict_table([ours, papers], sentences).split("\n\n")
+    assert first.splitlines()[0] == "| claim | the paper says | verdict | what we found |"
+    assert second.splitlines()[0] == "| claim | beyond the paper | verdict | what we found |"
+    assert second.splitlines()[-1] == "| X1 | b | **fails** | It is not. |"
+    assert results.count([ours, papers]).splitlines() == [
+        "Of 1 claims, **1 hold, 0 fail and 0 are undecided**.",
+        "Of 1 claims beyond the paper, **0 hold, 1 fail and 0 are undecided**.",
+    ]
+    assert "(toy, paper scale, beyond the paper)" in results.numbers([ours])
+
+
 def test_the_numbers_of_a_claim_are_folded_and_complete() -> None:
     measured = {"room": Measured(2.0, 1.0, 3.0), "margin: |room|": Measured.exact(1.5)}
     text = script("write_results").numbers([Verdict("X1", "small", "1", "holds", measured, "paper", "ads", "Roughly.")])
@@ -78,7 +96,12 @@ def test_every_algorithm_has_its_page_and_every_page_its_curve(build: ModuleType
         assert f"--agent {name}" in text
         studied = name in {variant.partition(":")[0] for variant in LABELS}
         assert build.CURVE.findall(text) == [name] * studied, f"a curve for each agent of the study: {name}"
-        assert not studied or build.curve(name).count("<svg") == 1
+        assert not studied or name in set(build.study()["agent"])
+
+
+@pytest.mark.parametrize("name", ["dqn", "bdqn", *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)])
+def test_a_curve_is_one_picture(build: ModuleType, name: str) -> None:
+    assert build.curve(name).count("<svg") == 1
 
 
 def test_the_reference_has_every_agents_class(build: ModuleType) -> None:

@@ -34,6 +34,8 @@ SMALL = deep.Settings(
     bias_episodes_per_head=1,
     hidden=8,
 )
+pytestmark = pytest.mark.usefixtures("well_compiled")
+
 AGENTS = (deep.DQN(), deep.AdaTEBDQN(1e-3, 4, k=3))
 """One of each kind: whole networks that explore by epsilon, heads that adapt."""
 

@@ -25,9 +25,11 @@ def run(env: MinAtar, actions: Any, seed: int = 0) -> Any:
         step = env.step(given[0], state, given[1])
         return step.state, step
 
-    start, _ = env.reset(jax.random.key(seed))
-    keys = jax.random.split(jax.random.key(seed + 1), len(actions))
-    return jax.device_get(jax.jit(lambda: jax.lax.scan(one, start, (keys, jnp.asarray(actions)))[1])())
+    def play() -> Any:
+        keys = jax.random.split(jax.random.key(seed + 1), len(actions))
+        return jax.lax.scan(one, env.reset(jax.random.key(seed))[0], (keys, jnp.asarray(actions)))[1]
+
+    return jax.device_get(jax.jit(play)())
 
 
 def same(a: Any, b: Any) -> None:

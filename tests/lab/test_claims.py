@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from maxmean.lab.claims import Finding, Judgement, Measured, Verdict, judge, large_enough, markdown
+from maxmean.lab.claims import Finding, Judgement, Measured, Verdict, judge, large_enough, markdown, tally
+from maxmean.lab.closing import print_verdicts
 from maxmean.lab.engines import Inline
 from maxmean.lab.experiment import Experiment, Results
 from maxmean.lab.experiments import EXPERIMENTS
@@ -104,6 +105,31 @@ def test_markdown_has_every_claim_and_number() -> None:
     assert "| S1 |" in text
     assert "A note." in text
     assert r"\|x\| | 0.25 |" in text
+
+
+PAPERS = Verdict("S1", "a", "2", "holds", {}, "paper", "gaussian")
+OURS = Verdict("X1", "b", "nowhere", "fails", {}, "paper", "toy", beyond=True)
+
+
+def test_claims_beyond_the_paper_are_counted_and_headed_apart(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert (
+        tally([PAPERS, OURS]) == f"{tally([PAPERS])} Of 1 claim beyond the paper 0 hold, 1 fails and 0 are undecided."
+    )
+    assert markdown([OURS, PAPERS]) == f"{markdown([PAPERS])}\n{markdown([OURS])}"
+    assert markdown([OURS]).startswith("## Beyond the paper\n\n| claim |")
+    assert "section" not in markdown([OURS])
+    print_verdicts([OURS, PAPERS])
+    papers, ours = capsys.readouterr().out.split("\nBeyond the paper:\n")
+    assert "S1" in papers
+    assert "X1" in ours
+    print_verdicts([PAPERS])
+    assert capsys.readouterr().out == papers
+    assert "beyond_the_paper" not in PAPERS.to_dict()
+    assert OURS.to_dict()["beyond_the_paper"]
+    monkeypatch.setattr(Toy, "section", "beyond the paper")
+    assert [verdict.beyond for verdict in judge(Toy(), None)] == [True]
 
 
 def test_claims_are_judged_from_the_store(tmp_path_factory: pytest.TempPathFactory) -> None:

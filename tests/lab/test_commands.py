@@ -16,6 +16,8 @@ import pytest
 
 from inside import maxmean
 from maxmean import estimate as maxmean_estimate
+from maxmean.deep import agents
+from maxmean.deep.registry import REGISTRY
 from maxmean.lab import run as run_module
 from maxmean.lab import store
 from maxmean.lab.claims import judge
@@ -195,6 +197,15 @@ def test_list_names_every_experiment() -> None:
     text = maxmean("list").stdout
     for word in ("gaussian", "kernels", "autocorrelation", "correlation", "ads", "S12", "7.1"):
         assert word in text
+
+
+def test_list_names_every_agent_with_what_it_takes_and_what_it_is() -> None:
+    lines = [" ".join(line.split()) for line in maxmean("list", columns=300).stdout.splitlines()]
+    for agent in REGISTRY:
+        (line,) = [line for line in lines if line.split(" ")[0] == agent.usage]
+        said = (getattr(agents, agent.function).__doc__ or "").splitlines()[0]
+        assert re.findall(r"\w+", line.removeprefix(agent.usage)) == re.findall(r"\w+", re.sub(r":\w+:", "", said))
+    assert any(line.startswith("te-bdqn:ALPHA Bootstrapped DQN whose targets are T-estimates") for line in lines)
 
 
 @pytest.mark.parametrize(

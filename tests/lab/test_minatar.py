@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 from rich.console import Console
 
 from inside import maxmean
@@ -159,14 +160,21 @@ def test_runs_of_other_lengths_are_kept_apart(tmp_path: Path) -> None:
     assert set(MINATAR.figures(found)) == {"breakout", "breakout-long", "fifths"}
 
 
-def test_longer_runs_change_no_verdict() -> None:
+@pytest.fixture(scope="module")
+def shipped() -> tuple[Results[Settings], dict[str, Figure]]:
+    """The study that comes with the package, and its figures."""
     found = load(Store(SHIPPED, create=False), MINATAR, "study", 0)
     assert found is not None
+    return found, MINATAR.figures(found)
+
+
+def test_longer_runs_change_no_verdict(shipped: tuple[Results[Settings], dict[str, Figure]]) -> None:
+    found, figures = shipped
     ((own, table),) = found.apart.items()
     assert (own.steps, len(table), {*table["variant"]}) == (5_000_000, 5 * 500, {"ke-bdqn"})
     assert found.table["step"].max() == STEPS
     assert judge(MINATAR, found) == judge(MINATAR, replace(found, apart={}))
-    figure = MINATAR.figures(found)["space_invaders-long"]
+    figure = figures["space_invaders-long"]
     labels = [line.get_label() for line in figure.axes[0].lines]
     assert labels == ["ke-bdqn: 5 seeds, 5 million", "ke-bdqn: 5 seeds, 1 million"]
     assert [np.asarray(line.get_xdata())[-1] for line in figure.axes[0].lines] == [5_000_000, 1_000_000]
@@ -652,16 +660,17 @@ def test_the_fifteen_variants_are_called_what_the_agents_say() -> None:
     assert len(set(VARIANTS)) == 15
 
 
-def test_the_shipped_study_is_complete_and_of_the_present_settings() -> None:
-    found = load(Store(SHIPPED, create=False), MINATAR, "study", 0)
-    assert found is not None
+def test_the_shipped_study_is_complete_and_of_the_present_settings(
+    shipped: tuple[Results[Settings], dict[str, Figure]],
+) -> None:
+    found, figures = shipped
     assert found.missing == 0
     assert found.settings == MINATAR.settings("study")
     # 15 agents on 5 games, 8 and 4 with other learning rates, with 5 seeds; 15 more seeds of 8; 100 tests
     assert len(found.table) == ((15 * 5 + 8 + 4) * 5 + 8 * 15) * 100
     assert not found.table.duplicated(["game", "learning_rate", "variant", "seed", "step"]).any()
     assert (found.table["diverged"] == -1).all()
-    assert all(figure.axes for figure in MINATAR.figures(found).values())
+    assert all(figure.axes for figure in figures.values())
 
 
 def test_settings_are_changed_by_name() -> None:

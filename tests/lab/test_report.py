@@ -14,7 +14,7 @@ from maxmean.lab import report
 from maxmean.lab.claims import Measured, Verdict
 from maxmean.lab.experiments import EXPERIMENTS, find_experiments
 from maxmean.lab.figures import canvas, inline_svg, line, save
-from maxmean.lab.report import _claims_table, write_report
+from maxmean.lab.report import _claims_table, _page, write_report
 from maxmean.lab.run import SHIPPED
 from maxmean.lab.store import Store, StoreError
 
@@ -54,6 +54,20 @@ def test_the_page_has_every_experiment_claim_and_figure(page: Path) -> None:
     assert text.count("<svg") == text.count("<figure>") >= 8
     for kind in ("pdf", "png"):
         assert len(list(page.parent.glob(f"figures/*.{kind}"))) == text.count("<figure>")
+
+
+def test_what_is_beyond_the_paper_has_a_heading_of_its_own() -> None:
+    papers = Verdict("S1", "a", "2", "holds", {}, "paper", "gaussian")
+    ours = Verdict("X1", "b", "nowhere", "holds", {}, "paper", "toy", beyond=True)
+    text = _page(["<p>one</p>"], ["<p>two</p>"], [ours, papers])
+    places = [
+        text.index(part)
+        for part in ("reproduced</h1>", ">S1</a>", "<p>one", "<h1>Beyond the paper", ">X1</a>", "<p>two")
+    ]
+    assert places == sorted(places)
+    assert "Of 1 claim 1 holds" in text
+    assert "Of 1 claim beyond the paper 1 holds" in text
+    assert "Beyond the paper" not in _page(["<p>one</p>"], [], [papers])
 
 
 def test_nothing_is_fetched_and_every_link_exists(page: Path) -> None:

@@ -53,7 +53,7 @@ def reproduce(
     dry_run: Annotated[
         bool,
         typer.Option(
-            "--dry-run", metavar="", help="Only say what the work will take; for minatar with a short calibration."
+            "--dry-run", metavar="", help="Only print how much work it is; for minatar after a short calibration."
         ),
     ] = False,
     out: Annotated[str, typer.Option("--out", metavar="DIR", help="Where results are kept.")] = DEFAULT_OUT,
@@ -68,11 +68,11 @@ def reproduce(
     seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", metavar="", help="No progress and no summary.")] = False,
 ) -> None:
-    """Run the paper's experiments. Stop it any time: the same command goes on where it was.
+    """Run the paper's experiments. Stop it at any time: the same command resumes.
 
     Ends with a report: one HTML page with every figure and the verdict on every claim that the scale can judge.
 
-    The exit status is 1 if something of what was asked for could not be computed or shown; what could is kept.
+    The exit status is 1 if some of the results could not be computed or shown; the others are kept.
     """
     from rich.console import Console
 
@@ -136,10 +136,12 @@ def reproduce(
 def list_experiments(
     names: Annotated[
         bool,
-        typer.Option("--names", metavar="", help="Print the names of the experiments that run by default, one a line."),
+        typer.Option(
+            "--names", metavar="", help="Print the names of the experiments that run by default, one per line."
+        ),
     ] = False,
 ) -> None:
-    """List the experiments, with the section of the paper and the claims they speak to, and the environments."""
+    """List the experiments, with their section of the paper and the claims they judge, the agents and the environments."""
     from rich.console import Console
     from rich.table import Column, Table
 
@@ -157,10 +159,26 @@ def list_experiments(
     console = Console(highlight=False)
     console.print(table)
     console.print()
+    console.print(_agents())
+    console.print()
     if find_spec("jax") is None:
         console.print(missing("the list of environments", "jax"), markup=False, soft_wrap=True)
     else:
         console.print(_environments())
+
+
+def _agents() -> Table:
+    """The agents as ``maxmean train --agent`` takes them; a number or a kernel may follow the colon."""
+    from rich.table import Column, Table
+    from rich.text import Text
+
+    from ..deep.registry import REGISTRY, sentences
+
+    said = sentences()
+    table = Table(Column("agent", no_wrap=True), "what it is", box=None, header_style="bold")
+    for each in REGISTRY:
+        table.add_row(each.usage, Text(said[each.name]))
+    return table
 
 
 def _environments() -> Table:
@@ -189,7 +207,7 @@ def claims(
 ) -> None:
     """Check the paper's claims against stored results: holds, fails or undecided, and why; numbers with --markdown or --json.
 
-    A claim is judged where as much was measured as at the paper's scale (MinAtar's study for its claims); else the verdict is that this was too small to judge.
+    A claim is judged if at least as much was measured as at the paper's scale (for MinAtar: its study); otherwise the verdict is 'too small to judge'.
 
     An experiment whose results cannot be used is left out, and a sentence on standard error says why. The exit status is 0 if none was left out, 1 if some were, and 2 if there is nothing else.
     """  # noqa: E501  (a line break here is one in the help)

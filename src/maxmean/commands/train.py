@@ -25,7 +25,7 @@ _PLAYED = [
     option("sticky", float, 0.1, "Probability that the last action is repeated.", panel=_GAME),
     option("no_ramping", bool, False, "No increasing difficulty.", panel=_GAME),
     option("minimal_actions", bool, False, "Only the actions that do something in this game.", panel=_GAME),
-    option("step_limit", int, "the game's own", "Steps after which an episode is cut.", panel=_GAME),
+    option("step_limit", int, "the game's own", "Steps after which an episode is truncated.", panel=_GAME),
 ]
 
 
@@ -53,9 +53,9 @@ def train(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", metavar="", help="No progress and no summary.")] = False,
     **given: Any,
 ) -> None:
-    """Train agents. Stop it any time: the same command goes on where it was.
+    """Train agents. Stop it at any time: the same command resumes.
 
-    minatar/... and gymnax/... run on the device, all runs at once; every other name is an id of Gymnasium, stepped on the host, one run after the other, with defaults that suit it instead of those below. Writes records.parquet (return, bias and more at every test).
+    minatar/... and gymnax/... run on the device, all runs at once; any other name is a Gymnasium id, stepped on the host, one run after the other, with defaults that depend on the observation type instead of those below. Writes records.parquet (return, bias and more at every test).
     """  # noqa: E501  (a line break here is one in the help)
     if env.startswith(ON_DEVICE):
         need("training", *PACKAGES, extra="deep")

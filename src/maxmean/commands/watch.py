@@ -31,10 +31,10 @@ def watch(
             metavar="DIR", help="A training's directory, a policy, a saved agent, or one that ships: minatar/breakout."
         ),
     ],
-    gif: Annotated[str, typer.Option("--gif", metavar="FILE", help="Where the moving picture goes.")],
+    gif: Annotated[str, typer.Option("--gif", metavar="FILE", help="The GIF to write.")],
     seed: Annotated[int, typer.Option(help="Seed of the game; of the first, if there are several episodes.")] = 0,
     episodes: Annotated[int, typer.Option(help="Episodes, one after the other.")] = 1,
-    frames: Annotated[int, typer.Option(help="Frames of an episode at most.")] = 400,
+    frames: Annotated[int, typer.Option(help="Maximum number of frames per episode.")] = 400,
     env: Annotated[
         str | None,
         typer.Option(
@@ -44,7 +44,7 @@ def watch(
             help="Environment of a Gymnasium agent. One that is imported from a package (package:id) must be named here.",
         ),
     ] = None,
-    fps: Annotated[float | None, typer.Option(show_default="15, or Gymnasium's", help="Frames a second.")] = None,
+    fps: Annotated[float | None, typer.Option(show_default="15, or Gymnasium's", help="Frames per second.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", metavar="", help="No progress and no summary.")] = False,
 ) -> None:
     """Show a trained agent at play, with its Q-values and their spread across its members beside the picture."""

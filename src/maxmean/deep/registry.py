@@ -6,6 +6,9 @@ the command line, the tables and the figures know the name. Nothing is imported 
 
 from __future__ import annotations
 
+import ast
+import re
+from pathlib import Path
 from typing import NamedTuple
 
 
@@ -29,6 +32,11 @@ class Listed(NamedTuple):
         """The name without the star, which the agent's class and its page share."""
         return self.name.replace("*", "")
 
+    @property
+    def usage(self) -> str:
+        """As one types it."""
+        return f"{self.name}:{self.takes}" if self.takes else self.name
+
 
 REGISTRY = (
     Listed("dqn", "DQN"),
@@ -48,5 +56,20 @@ REGISTRY = (
 FUNCTIONS = list(dict.fromkeys(each.function for each in REGISTRY))
 """Their names in Python."""
 
-USAGE = ", ".join(f"{each.name}:{each.takes}" if each.takes else each.name for each in REGISTRY)
+USAGE = ", ".join(each.usage for each in REGISTRY)
 """Their names on the command line."""
+
+
+def sentences() -> dict[str, str]:
+    """What each agent is, by its name: the first line of its function's docstring, which is read but not imported.
+
+    >>> sentences()["ddqn"]
+    'Double DQN (van Hasselt et al., 2016): one network chooses the action, the other values it.'
+    """
+    module = ast.parse(Path(__file__).with_name("agents.py").read_text(encoding="utf-8"))
+    said = {node.name: ast.get_docstring(node) or "" for node in module.body if isinstance(node, ast.FunctionDef)}
+    plain = {name: re.sub(r"(?::\w+:)?`+([^`]*)`+", r"\1", text.partition("\n")[0]) for name, text in said.items()}
+    return {
+        each.name: f"{each.unpaired} with the paired statistic T*." if each.paired else plain[each.function]
+        for each in REGISTRY
+    }

@@ -45,7 +45,7 @@ class Settings:
     loss: str = "mse"
     """mse or huber. The mean squared error has no factor 1/2, so that huber's slope (threshold 1) is half as steep."""
     batch_size: int = 32
-    """Transitions of an update."""
+    """Transitions per update."""
     discount: float = 0.99
     """The discount factor."""
     replay_capacity: int = 100_000
@@ -59,7 +59,7 @@ class Settings:
     test_interval: int = 10_000
     """Steps between two tests and records. The bias is estimated then too."""
     test_episodes: int = 10
-    """Episodes of a test."""
+    """Episodes per test."""
     bias_episodes: int = 10
     """Episodes of the bias estimation for agents without heads."""
     bias_episodes_per_head: int = 3
@@ -109,7 +109,7 @@ class AgentOptions:
     mask: float = 1.0
     """Probability that a head learns from a transition."""
     alpha: float = 0.25
-    """Where ada-te-bdqn's alpha begins."""
+    """Initial alpha of ada-te-bdqn."""
     horizon: int = 32
     """Steps of an adaptation's roll-outs."""
     per_head: bool = False

@@ -24,6 +24,8 @@ Judgement = Literal["holds", "fails", "undecided", "too small to judge"]
 TOO_SMALL: Final = "too small to judge"
 COLOURS: Mapping[Judgement, str] = {"holds": "green", "fails": "red", "undecided": "yellow", TOO_SMALL: "dim"}
 """Every verdict there is, and how a terminal shows it."""
+BEYOND: Final = "beyond the paper"
+"""The section of an experiment that the paper does not have: its claims are ours, and counted apart."""
 MARGIN = "margin: "
 """How the names of the margins begin among what was measured."""
 
@@ -128,6 +130,8 @@ class Verdict:
     scale: str
     experiment: str
     note: str = ""
+    beyond: bool = False
+    """Whether it is a claim of ours, beyond the paper."""
 
     @property
     def why(self) -> str:
@@ -145,6 +149,7 @@ class Verdict:
         return f"margin of {number} for '{name}'" + (f", and {len(short) - 1} more" if len(short) > 1 else "")
 
     def to_dict(self) -> dict[str, Any]:
+        own = {"beyond_the_paper": True} if self.beyond else {}
         return {
             "id": self.id,
             "verdict": self.verdict,
@@ -154,6 +159,7 @@ class Verdict:
             "statement": self.statement,
             "where": self.where,
             "note": self.note,
+            **own,
         }
 
 
@@ -193,6 +199,7 @@ def judge(experiment: Experiment[Any], results: Results[Any] | None) -> list[Ver
                 results.scale,
                 experiment.name,
                 found.note if enough else f"judged at the {experiment.judged_from} scale: {_larger(experiment)}",
+                experiment.beyond,
             )
         )
     return verdicts
@@ -200,7 +207,9 @@ def judge(experiment: Experiment[Any], results: Results[Any] | None) -> list[Ver
 
 def _unjudged(experiment: Experiment[Any], scale: str, note: str) -> list[Verdict]:
     return [
-        Verdict(claim.id, claim.statement, claim.where, "undecided", {}, scale, experiment.name, note)
+        Verdict(
+            claim.id, claim.statement, claim.where, "undecided", {}, scale, experiment.name, note, experiment.beyond
+        )
         for claim in experiment.claims
     ]
 
@@ -210,13 +219,26 @@ def _larger(experiment: Experiment[Any]) -> str:
     return f"maxmean reproduce {experiment.name} --scale {experiment.judged_from}"
 
 
+def by_origin(verdicts: Sequence[Verdict]) -> tuple[list[Verdict], list[Verdict]]:
+    """The verdicts on the paper's claims, and those on claims beyond the paper."""
+    return [each for each in verdicts if not each.beyond], [each for each in verdicts if each.beyond]
+
+
 def tally(verdicts: Sequence[Verdict]) -> str:
-    """How many claims there are of each verdict, as a sentence.
+    """How many claims there are of each verdict, as a sentence; one more for claims beyond the paper.
 
     >>> found = [Verdict(f"X{k}", "", "", "holds" if k else "fails", {}, "paper", "toy") for k in range(3)]
     >>> tally(found)
     'Of 3 claims 2 hold, 1 fails and 0 are undecided.'
+    >>> tally([*found, Verdict("Y1", "", "", "holds", {}, "paper", "other", beyond=True)])
+    'Of 3 claims 2 hold, 1 fails and 0 are undecided. Of 1 claim beyond the paper 1 holds, 0 fail and 0 are undecided.'
     """
+    papers, own = by_origin(verdicts)
+    sentences = [_tally(papers)] if papers or not own else []
+    return " ".join([*sentences, *([_tally(own, f" {BEYOND}")] if own else [])])
+
+
+def _tally(verdicts: Sequence[Verdict], of: str = "") -> str:
     count = Counter(verdict.verdict for verdict in verdicts)
     words: dict[Judgement, tuple[str, str]] = {
         "holds": ("holds", "hold"),
@@ -226,15 +248,27 @@ def tally(verdicts: Sequence[Verdict]) -> str:
     if count[TOO_SMALL]:
         words[TOO_SMALL] = ("was measured at too small a scale", "were measured at too small a scale")
     parts = [f"{count[word]} {one if count[word] == 1 else many}" for word, (one, many) in words.items()]
-    return f"Of {len(verdicts)} claim{'s' * (len(verdicts) != 1)} {', '.join(parts[:-1])} and {parts[-1]}."
+    return f"Of {len(verdicts)} claim{'s' * (len(verdicts) != 1)}{of} {', '.join(parts[:-1])} and {parts[-1]}."
 
 
 def markdown(verdicts: Sequence[Verdict]) -> str:
-    """Verdicts as a Markdown table with one section a claim, for the documentation."""
+    """Verdicts as a Markdown table with one section a claim, for the documentation; claims beyond the paper have their own."""
+    papers, own = by_origin(verdicts)
+    parts = [_markdown(papers)] if papers or not own else []
+    return "\n".join([*parts, *([f"## {BEYOND.capitalize()}\n\n{_markdown(own)}"] if own else [])])
+
+
+def _markdown(verdicts: Sequence[Verdict]) -> str:
     lines = ["| claim | statement | verdict | scale | experiment |", "|---|---|---|---|---|"]
     lines += [f"| {v.id} | {_cell(v.statement)} | **{v.verdict}** | {v.scale} | `{v.experiment}` |" for v in verdicts]
     for v in verdicts:
-        lines += ["", f"### {v.id}: {v.verdict}", "", f"{escaped(v.statement)} (section {v.where}).", ""]
+        lines += [
+            "",
+            f"### {v.id}: {v.verdict}",
+            "",
+            f"{escaped(v.statement)}{'' if v.beyond else f' (section {v.where})'}.",
+            "",
+        ]
         lines += [escaped(v.note), ""] if v.note else []
         lines += ["| measured | value [95% interval] |", "|---|---|"]
         lines += [f"| {_cell(name)} | {number} |" for name, number in v.measured.items()]

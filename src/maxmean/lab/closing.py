@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..mev.show import escaped
-from .claims import COLOURS, TOO_SMALL, Verdict
+from .claims import BEYOND, COLOURS, TOO_SMALL, Verdict, by_origin
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from .experiment import Experiment
     from .report import Report
 
@@ -23,21 +25,32 @@ WIDTH = 80
 
 
 def print_verdicts(verdicts: Sequence[Verdict]) -> None:
-    """A line for each claim of what was run, and what keeps it from holding."""
+    """A line for each claim of what was run, and what keeps it from holding; claims beyond the paper have their own table."""
     from rich.console import Console
+
+    console = Console(highlight=False)
+    papers, own = by_origin(
+        [verdict for verdict in verdicts if verdict.scale != "none"]
+    )  # the others were never run here
+    if papers:
+        console.print(_table(papers))
+    if own:
+        console.print(f"\n{BEYOND.capitalize()}:" if papers else f"{BEYOND.capitalize()}:", style="bold")
+        console.print(_table(own))
+
+
+def _table(verdicts: Sequence[Verdict]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    shown = [verdict for verdict in verdicts if verdict.scale != "none"]  # the others were never run here
     table = Table("claim", "verdict", "statement", "scale", "experiment", box=None, header_style="bold", pad_edge=False)
-    for verdict in shown:
+    for verdict in verdicts:
         statement = Text(verdict.statement)
         if verdict.why:
             statement.append(f"\n{escaped(verdict.why)}", "dim")
         judged = Text(verdict.verdict, COLOURS[verdict.verdict])
         table.add_row(verdict.id, judged, statement, verdict.scale, verdict.experiment)
-    if shown:
-        Console(highlight=False).print(table)
+    return table
 
 
 def print_closing(experiments: Sequence[Experiment[Any]], scale: str, seconds: float, report: Report) -> None:
@@ -48,8 +61,9 @@ def print_closing(experiments: Sequence[Experiment[Any]], scale: str, seconds: f
     judged = [verdict for verdict in report.verdicts if verdict.verdict != TOO_SMALL]
     small = [verdict for verdict in report.verdicts if verdict.verdict == TOO_SMALL]
     print_verdicts(judged)
-    if small:
-        _print(f"Too small to judge the paper's claims {', '.join(_spans([verdict.id for verdict in small]))}.")
+    for whose, some in zip(("the paper's claims", f"claims {BEYOND}:"), by_origin(small), strict=True):
+        if some:
+            _print(f"Too small to judge {whose} {', '.join(_spans([verdict.id for verdict in some]))}.")
     if "ads" in names:
         print()
         _print(about_the_ads())

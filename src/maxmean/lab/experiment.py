@@ -17,7 +17,7 @@ import numpy as np
 
 from ..errors import missing
 from ..storage import sha256
-from .claims import Claim, Judge
+from .claims import BEYOND, Claim, Judge
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,12 +36,12 @@ S = TypeVar("S")
 
 
 class Experiment(ABC, Generic[S]):
-    """One experiment of the paper. Stateless: everything that a result depends on is in its settings and seed."""
+    """One experiment, of the paper or beyond it. Stateless: everything that a result depends on is in its settings and seed."""
 
     name: ClassVar[str]
     title: ClassVar[str]
     section: ClassVar[str]
-    """Where the paper has it."""
+    """Where the paper has it; ``beyond the paper`` where it does not, and its claims are shown and counted apart."""
     version: ClassVar[int] = 1
     """Raised when ``compute`` changes its numbers, so that old tables are not taken for new ones."""
     claims: ClassVar[tuple[Claim, ...]] = ()
@@ -71,6 +71,11 @@ class Experiment(ABC, Generic[S]):
             return judge
 
         return register
+
+    @property
+    def beyond(self) -> bool:
+        """Whether the paper does not have it."""
+        return self.section == BEYOND
 
     @property
     def missing(self) -> str | None:

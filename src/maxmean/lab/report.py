@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..drawing import check_matplotlibrc, own_style
 from ..mev.show import escaped
 from .change import differences
-from .claims import TOO_SMALL, Verdict, tally
+from .claims import BEYOND, TOO_SMALL, Verdict, by_origin, tally
 from .experiment import Experiment, Results
 from .experiments import EXPERIMENTS
 from .figures import inline_svg, lay_out, save
@@ -52,7 +52,7 @@ def write_report(store: Store, folder: Path, prefer: tuple[str, int] | None = No
     is left out, and ``say`` hears why. Figures and tables of an earlier report in the same folder go.
     """
     check_report(store, folder)
-    sections: list[str] = []
+    sections: dict[bool, list[str]] = {False: [], True: []}  # by whether they are beyond the paper
     verdicts: list[Verdict] = []
     shown: list[Verdict] = []
     written: set[str] = set()
@@ -72,15 +72,15 @@ def write_report(store: Store, folder: Path, prefer: tuple[str, int] | None = No
         for name, content in files.items():
             write_file(folder / name, content, folder)
         written |= set(files)
-        sections.append(section)
+        sections[judged.experiment.beyond].append(section)
         shown += judged.verdicts
-    if not sections:
+    if not any(sections.values()):
         raise StoreError(nothing(store, left_out))
     for each in left_out:
         say(each)
     page = folder / "report.html"
     earlier = _linked(page)
-    write_file(page, _page(sections, shown).encode(), folder)
+    write_file(page, _page(sections[False], sections[True], shown).encode(), folder)
     _remove(folder, earlier - written)
     return Report(page, verdicts)
 
@@ -165,7 +165,7 @@ def _section(
     )
     return f"""
 <section id="{_text(experiment.name)}">
-<h2>{_text(experiment.title)} <small>section {_text(experiment.section)}</small></h2>
+<h2>{_text(experiment.title)} <small>{"" if experiment.beyond else "section "}{_text(experiment.section)}</small></h2>
 <pre><code>{_text(command)}</code></pre>
 {"".join(shown)}
 {_claims_table(verdicts)}
@@ -202,11 +202,20 @@ def _numbers(verdict: Verdict) -> str:
     )
 
 
-def _page(sections: Sequence[str], verdicts: Sequence[Verdict]) -> str:
-    overview = "".join(
+def _overview(verdicts: Sequence[Verdict]) -> str:
+    if not verdicts:
+        return ""
+    links = "".join(
         f'<a class="{_class(v)}" href="#{_text(v.experiment)}" title="{_text(v.statement)}">{_text(v.id)}</a>'
         for v in verdicts
     )
+    return f'<p class="overview">{links}</p>\n'
+
+
+def _page(sections: Sequence[str], own: Sequence[str], verdicts: Sequence[Verdict]) -> str:
+    """The page: the paper's experiments, and under a heading of their own those beyond it."""
+    papers, ours = by_origin(verdicts)
+    beyond = f"\n<h1>{BEYOND.capitalize()}</h1>\n{_overview(ours)}{''.join(own)}" if own else ""
     style = packaged("maxmean.lab").joinpath("report.css").read_text()
     return f"""<!doctype html>
 <html lang="en">
@@ -219,8 +228,7 @@ def _page(sections: Sequence[str], verdicts: Sequence[Verdict]) -> str:
 <h1>The paper's experiments, reproduced</h1>
 <p>{tally(verdicts)} A verdict uses the 95% intervals of what was measured: a claim holds when every margin lies above
 zero with its whole interval, and fails when one lies below. Where too little was measured, it is not judged.</p>
-<p class="overview">{overview}</p>
-{"".join(sections)}
+{_overview(papers)}{"".join(sections)}{beyond}
 </main></body></html>
 """
 

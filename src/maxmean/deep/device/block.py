@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..agents import Agent
 from ..core.family import Family
 from ..core.measuring import QUANTILES, Measurement
 from ..core.run import Run
@@ -151,11 +152,14 @@ def make_blocks(plan: TrainingPlan, *, batched: bool | None = None, limit: int =
     groups = plan.groups()
     if not batched:  # then nothing is gained by computing the rules of others
         groups = [[run] for group in groups for run in group]
+    compiled: dict[tuple[Agent, ...], Compiled] = {}  # one for all seeds, of which there may be thousands
     blocks = []
     for group in groups:
-        family = Family.of(list(dict.fromkeys(run.variant.agent for run in group)))
-        program = Program.of(plan.environment, family, plan.settings)
-        blocks.append(Block(_compiled(program, batched, limit), group, plan.settings))
+        agents = tuple(dict.fromkeys(run.variant.agent for run in group))
+        if agents not in compiled:
+            program = Program.of(plan.environment, Family.of(agents), plan.settings)
+            compiled[agents] = _compiled(program, batched, limit)
+        blocks.append(Block(compiled[agents], group, plan.settings))
     return blocks
 
 

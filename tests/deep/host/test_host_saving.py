@@ -230,7 +230,7 @@ def run(path: Path) -> Any:
 
 def test_a_killed_training_ends_the_same(tmp_path: Path) -> None:
     here = Path(__file__).parent
-    command = [sys.executable, "-c", SCRIPT, str(here), str(here.parent), str(tmp_path / "killed.safetensors")]
+    command = [sys.executable, "-c", SCRIPT, str(here), str(here.parents[1]), str(tmp_path / "killed.safetensors")]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, env=os.environ.copy())
     deadline = time.monotonic() + 120
     while not (tmp_path / "killed.safetensors").exists() and process.poll() is None and time.monotonic() < deadline:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from . import mev as mev
     from . import tabular as tabular
     from .deep.host import HostAgent
+    from .deep.host.recommended import agent as agent
     from .mev.compare import Comparison as Comparison
     from .mev.compare import compare as compare
     from .mev.errors import ArgumentError as ArgumentError
@@ -34,6 +35,7 @@ _HOME = {
     "ArgumentError": "mev.errors",
     "DataError": "mev.errors",
     "Estimate": "mev.estimate",
+    "agent": "deep.host.recommended",
     "estimate": "mev.estimate",
 } | dict.fromkeys(FUNCTIONS, "deep.host")
 

@@ -32,11 +32,16 @@ _PLAYED = [
 @takes(*_OWN, *_LEARNED, *_PLAYED)
 def train(
     env: Annotated[str, typer.Option("--env", metavar="NAME", help="Such as minatar/breakout or CartPole-v1.")],
-    agent: Annotated[
-        list[str],
-        typer.Option("--agent", metavar="NAME[:NUMBER]", help=f"{USAGE}. May be given more than once."),
-    ],
     out: Annotated[str, typer.Option("--out", metavar="DIR", help="Where records, checkpoints and policies are kept.")],
+    agent: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--agent",
+            metavar="NAME[:NUMBER]",
+            show_default="the recommended one",
+            help=f"{USAGE}. May be given more than once.",
+        ),
+    ] = None,
     steps: Annotated[int, typer.Option(help="Steps of each run.")] = 5_000_000,
     seeds: Annotated[int, typer.Option(help="Runs of each agent, with seeds 0, 1, ...")] = 1,
     learning_rate: Annotated[
@@ -63,11 +68,13 @@ def train(
         from ..deep.host.making import need_gymnasium
 
         need_gymnasium()
-    common = {each.name: given.get(each.name) for each in _OWN}
-    _refuse_unused(agent, common)
-    chosen = [(text, common) for text in agent]
     options = _game_options({each.name: given[each.name] for each in _PLAYED if each.name in given})
     learning = {each.name: given[each.name] for each in _LEARNED if each.name in given}
+    common = {each.name: given.get(each.name) for each in _OWN}
+    if agent is None:
+        agent, common, learning = _recommended(env, options, common, learning, quiet)
+    _refuse_unused(agent, common)
+    chosen = [(text, common) for text in agent]
     if env.startswith(ON_DEVICE):
         if tensorboard or wandb:
             raise CommandError(f"--tensorboard and --wandb are for Gymnasium's environments, not for {env}")
@@ -99,6 +106,26 @@ def train(
     if not quiet:
         _summarise(records)
         typer.echo(f"Records: {Path(out) / 'records.parquet'}. See it play: maxmean watch {out} --gif play.gif")
+
+
+def _recommended(
+    env: str, options: dict[str, Any], common: dict[str, Any], learning: dict[str, Any], quiet: bool
+) -> tuple[list[str], dict[str, Any], dict[str, Any]]:
+    """The recommended agent for an environment, its options and the settings of its training; what is given replaces them."""
+    if env.startswith(ON_DEVICE):
+        from .. import envs
+        from ..deep.recommended import recommended
+
+        found = recommended(envs.make(env, **options).observation.shape).on_device
+    else:
+        from ..deep.host.making import make_env
+        from ..deep.host.recommended import recommendation
+
+        found = recommendation(make_env(env))
+    if not quiet:
+        typer.echo(f"Training the recommended agent, {found.agent}; --agent NAME trains another.", err=True)
+    own = {name: found.settings.get(name) if value is None else value for name, value in common.items()}
+    return [found.agent], own, {name: each for name, each in found.settings.items() if name not in own} | learning
 
 
 def _game_options(given: dict[str, Any]) -> dict[str, Any]:

@@ -233,7 +233,10 @@ def KEBDQN(  # noqa: N802
     ensemble: str = "heads",
     prior: float = 0.0,
 ) -> Agent:
-    """Bootstrapped DQN whose targets are K-estimates with ``kernel``; ``paired`` makes it ke*-bdqn, as in :func:`TEBDQN`."""
+    """Bootstrapped DQN whose targets are K-estimates with ``kernel``.
+
+    ``paired`` makes it ke*-bdqn, as in :func:`TEBDQN`.
+    """
     rule, name = targets.KernelBased(as_kernel(kernel), truth("paired", paired)), _starred("ke-bdqn", paired)
     return _ensemble(Agent(name, rule, HeadPerEpisode(), members=_heads(k, 2), mask=mask), exploration, ensemble, prior)
 
@@ -251,8 +254,9 @@ def AdaTEBDQN(  # noqa: N802
     ensemble: str = "heads",
     prior: float = 0.0,
 ) -> Agent:
-    """TE-BDQN that turns its alpha towards zero bias, or to another ``level`` of it, see :class:`Adaptation`.
+    """TE-BDQN that turns its alpha towards zero bias, or to another level.
 
+    How is said in :class:`Adaptation`, whose ``step_size``, ``horizon``, ``per_head`` and ``level`` it takes.
     After each target copy every head plays ``horizon`` steps: with ten heads and 32 steps that is 320 for every ``target_period``
     updates, which on the host, where they are taken one by one in ``eval_env``, takes time. A longer ``target_period`` or a
     shorter ``horizon`` makes it cheaper.

@@ -132,6 +132,17 @@ def fitting_trunk(shape: tuple[int, ...]) -> Trunk:
     return Nature() if min(shape[:2]) >= Nature.LEAST else Convolution()
 
 
+def kind_of(shape: tuple[int, ...]) -> str:
+    """What observations of this shape are, in a word: vector, picture or frames.
+
+    >>> kind_of((4,)), kind_of((10, 10, 4)), kind_of((84, 84, 4))
+    ('vector', 'picture', 'frames')
+    """
+    if len(shape) != 3:
+        return "vector"
+    return "frames" if isinstance(fitting_trunk(shape), Nature) else "picture"
+
+
 def floats(observations: Array) -> Array:
     """Observations as float32; bytes are taken for brightness and become 0 to 1."""
     return (

@@ -49,8 +49,8 @@ RECOMMENDED = {
             "gradient_steps": 4,
         },
     ),
-    "picture": Recommendation("ke*-bdqn:gaussian:2", {}),
-    "frames": Recommendation("ke*-bdqn:gaussian:2", {}),
+    "picture": Recommendation("ke*-bdqn", {}),
+    "frames": Recommendation("ke*-bdqn", {}),
 }
 """By kind of observation."""
 
@@ -58,7 +58,7 @@ RECOMMENDED = {
 def recommended(shape: tuple[int, ...]) -> Recommendation:
     """The recommendation for observations of this shape.
 
-    >>> recommended((8,)).agent, recommended((10, 10, 4)).agent
-    ('ke*-bdqn', 'ke*-bdqn:gaussian:2')
+    >>> recommended((8,)).agent, recommended((8,)).settings["loss"]
+    ('ke*-bdqn', 'huber')
     """
     return RECOMMENDED[kind_of(shape)]

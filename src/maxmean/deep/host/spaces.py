@@ -11,7 +11,7 @@ from gymnasium import spaces
 from gymnasium.vector.utils import batch_space, iterate
 from numpy.typing import NDArray
 
-from ..networks import Nature, Trunk, fitting_trunk
+from ..networks import Trunk, fitting_trunk, kind_of
 from .errors import HostError
 
 MAX_ACTIONS = 256
@@ -39,9 +39,7 @@ class Sight:
     @property
     def kind(self) -> str:
         """What it is, in a word: vector, picture or frames."""
-        if len(self.shape) != 3:
-            return "vector"
-        return "frames" if isinstance(fitting_trunk(self.shape), Nature) else "picture"
+        return kind_of(self.shape)
 
 
 def sight(space: spaces.Space) -> Sight:

@@ -1,0 +1,72 @@
+"""The recommended agent, in Python and on the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+
+import inside
+import maxmean
+from maxmean.deep.agents import parse_agent
+from maxmean.deep.host import HostError
+from maxmean.deep.networks import Perceptron
+from maxmean.deep.recommended import RECOMMENDED
+
+QUICK: dict[str, Any] = {
+    "warmup": 50,
+    "test_interval": 100,
+    "test_episodes": 1,
+    "bias_episodes_per_head": 1,
+    "hidden": 8,
+}
+VECTOR = RECOMMENDED["vector"]
+
+
+def test_nothing_has_to_be_chosen() -> None:
+    agent = maxmean.agent("CartPole-v1")
+    assert agent.agent == parse_agent(VECTOR.agent)
+    own = {**vars(agent.settings), **vars(agent.host)}
+    assert {name: own[name] for name in VECTOR.settings} == VECTOR.settings
+
+
+def test_what_is_given_replaces_what_is_recommended(tmp_path: Path) -> None:
+    env = gymnasium.make("CartPole-v1")
+    agent = maxmean.agent(env, network=Perceptron((4,)), learning_rate=0.01, k=3, paired=False, **QUICK)
+    assert agent.env is env
+    assert (agent.agent.label, agent.settings.learning_rate, agent.host.network) == ("ke-bdqn", 0.01, Perceptron((4,)))
+    agent.learn(120)
+    again = type(agent).load(agent.save(tmp_path / "agent"), "CartPole-v1")
+    assert again.choice == agent.choice
+    assert again.predict(np.zeros(4)) == agent.predict(np.zeros(4))
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: maxmean.agent("CartPole-v1", learning_rat=1.0), "KEBDQN has no setting 'learning_rat'; did you mean"),
+        (lambda: maxmean.agent("MlpPolicy", "CartPole-v1"), "agent takes the environment alone without a name"),
+        (lambda: maxmean.agent("Cartpol-v1"), "Gymnasium has no environment 'Cartpol-v1'"),
+        (lambda: maxmean.agent(3), "env must be a Gymnasium environment, its id"),
+    ],
+)
+def test_mistakes_get_a_sentence(call: Any, said: str) -> None:
+    with pytest.raises(HostError, match=said):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("env", "more"),
+    [("CartPole-v1", ["--heads", "3"]), ("minatar/breakout", ["--heads", "3", "--replay-capacity", "200"])],
+)
+def test_the_command_line_trains_it_unless_an_agent_is_named(env: str, more: list[str], tmp_path: Path) -> None:
+    small = [f"--{name.replace('_', '-')}={value}" for name, value in QUICK.items()]
+    said = inside.maxmean("train", "--env", env, "--steps", "120", "--out", str(tmp_path / "out"), *small, *more)
+    assert said.returncode == 0, said.stderr
+    assert "Training the recommended agent, ke*-bdqn; --agent NAME trains another." in said.stderr
+    assert "ke*-bdqn" in said.stdout
+    rate = VECTOR.settings["learning_rate"] if env == "CartPole-v1" else 10**-4.5
+    assert f"{rate:.3g}" in said.stdout

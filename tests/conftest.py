@@ -85,14 +85,15 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 @pytest.fixture(scope="module")
 def well_compiled() -> Iterator[None]:
     """For a file whose programs run for longer than it takes to compile them well, here and in the processes that it starts."""
+    untyped: Any = jax
     before = os.environ.get("JAX_DISABLE_MOST_OPTIMIZATIONS") == "1"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("JAX_DISABLE_MOST_OPTIMIZATIONS", "0")
-        jax.config.update("jax_disable_most_optimizations", False)
-        jax.clear_caches()  # or programs of other files would serve, with other last bits than those of the processes
+        untyped.config.update("jax_disable_most_optimizations", False)
+        untyped.clear_caches()  # or programs of other files would serve, with other last bits than those of the processes
         yield
-        jax.config.update("jax_disable_most_optimizations", before)
-        jax.clear_caches()
+        untyped.config.update("jax_disable_most_optimizations", before)
+        untyped.clear_caches()
 
 
 LIBRARIES: dict[str, tuple[ModuleType, Any]] = {

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from .agents import parse_arguments
-from .networks import Perceptron, kind_of
+from .networks import kind_of
 from .settings import AgentOptions, Settings
 
 
@@ -35,30 +35,14 @@ class Recommendation:
         return replace(self, settings={name: each for name, each in self.settings.items() if name in known})
 
 
-RECOMMENDED = {
-    "vector": Recommendation(
-        "ke*-bdqn",
-        {
-            "network": Perceptron((256,)),
-            "loss": "huber",
-            "learning_rate": 5e-4,
-            "batch_size": 128,
-            "replay_capacity": 50_000,
-            "target_period": 250,
-            "train_every": 4,
-            "gradient_steps": 4,
-        },
-    ),
-    "picture": Recommendation("ke*-bdqn", {}),
-    "frames": Recommendation("ke*-bdqn", {}),
-}
+RECOMMENDED = {kind: Recommendation("ke*-bdqn", {}) for kind in ("vector", "picture", "frames")}
 """By kind of observation."""
 
 
 def recommended(shape: tuple[int, ...]) -> Recommendation:
     """The recommendation for observations of this shape.
 
-    >>> recommended((8,)).agent, recommended((8,)).settings["loss"]
-    ('ke*-bdqn', 'huber')
+    >>> recommended((8,)).agent
+    'ke*-bdqn'
     """
     return RECOMMENDED[kind_of(shape)]

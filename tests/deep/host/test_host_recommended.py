@@ -14,7 +14,7 @@ import maxmean
 from maxmean.deep.agents import parse_agent
 from maxmean.deep.host import HostError
 from maxmean.deep.networks import Perceptron
-from maxmean.deep.recommended import RECOMMENDED
+from maxmean.deep.recommended import RECOMMENDED, Recommendation
 
 QUICK: dict[str, Any] = {
     "warmup": 50,
@@ -23,14 +23,26 @@ QUICK: dict[str, Any] = {
     "bias_episodes_per_head": 1,
     "hidden": 8,
 }
-VECTOR = RECOMMENDED["vector"]
 
 
-def test_nothing_has_to_be_chosen() -> None:
+@pytest.fixture(params=[{}, {"learning_rate": 0.002, "batch_size": 16, "network": Perceptron((6,)), "prior": 1.0}])
+def settings(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What is recommended for vectors besides the agent: now, and what might be."""
+    monkeypatch.setitem(RECOMMENDED, "vector", Recommendation("ke*-bdqn", request.param))
+    found: dict[str, Any] = request.param
+    return found
+
+
+def test_nothing_has_to_be_chosen(settings: dict[str, Any]) -> None:
     agent = maxmean.agent("CartPole-v1")
-    assert agent.agent == parse_agent(VECTOR.agent)
-    own = {**vars(agent.settings), **vars(agent.host)}
-    assert {name: own[name] for name in VECTOR.settings} == VECTOR.settings
+    assert agent.agent == parse_agent("ke*-bdqn", prior=settings.get("prior"))
+    own = {**vars(agent.agent), **vars(agent.settings), **vars(agent.host)}
+    assert {name: own[name] for name in settings} == settings
+
+
+def test_a_device_has_no_use_for_what_only_a_host_has() -> None:
+    given = {"learning_rate": 0.002, "network": Perceptron((6,)), "train_every": 4, "prior": 1.0}
+    assert Recommendation("ke*-bdqn", given).on_device.settings == {"learning_rate": 0.002, "prior": 1.0}
 
 
 def test_what_is_given_replaces_what_is_recommended(tmp_path: Path) -> None:
@@ -68,5 +80,4 @@ def test_the_command_line_trains_it_unless_an_agent_is_named(env: str, more: lis
     assert said.returncode == 0, said.stderr
     assert "Training the recommended agent, ke*-bdqn; --agent NAME trains another." in said.stderr
     assert "ke*-bdqn" in said.stdout
-    rate = VECTOR.settings["learning_rate"] if env == "CartPole-v1" else 10**-4.5
-    assert f"{rate:.3g}" in said.stdout
+    assert ("0.001" if env == "CartPole-v1" else "3.16e-05") in said.stdout

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from zoo_runs import COLUMNS, EPISODES, PEER
+from zoo_runs import COLUMNS, PEER
 
 from maxmean.deep.directory import PLAN
 from maxmean.deep.records import read_table
@@ -148,7 +148,7 @@ def _curves(environment: str, records: pd.DataFrame) -> Figure:
         returns = mine.pivot(index="seed", columns="step", values="test_return").dropna(axis=1)
         value, low, high = _interval(returns.to_numpy())
         line(panel, returns.columns, value, agent, position, low=low, high=high, colour=INK if agent == PEER else "")
-    caption(panel, f"{environment}: mean return of {EPISODES} test episodes, IQM over seeds", "steps")
+    caption(panel, f"{environment}: greedy test return, IQM over the seeds", "steps")
     panel.xaxis.set_major_formatter(lambda step, _: f"{step:,.0f}")
     legend_below(figure, panel, columns=4)
     return figure

@@ -19,7 +19,7 @@ from maxmean.deep.registry import FUNCTIONS, REGISTRY, USAGE
 
 ROOM = Path(deep.__file__).parent
 
-WHAT_AN_AGENT_IS = {"agents", "checks", "registry", "targets", "exploration", "networks", "settings"}
+WHAT_AN_AGENT_IS = {"agents", "checks", "registry", "targets", "exploration", "networks", "recommended", "settings"}
 WHAT_STAYS = {"records", "policy", "checkpoint", "directory", "watch", "progress", "runs"}
 MAY_IMPORT = {
     **dict.fromkeys(WHAT_AN_AGENT_IS, WHAT_AN_AGENT_IS),

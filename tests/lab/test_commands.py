@@ -204,6 +204,8 @@ def test_list_names_every_agent_with_what_it_takes_and_what_it_is() -> None:
     for agent in REGISTRY:
         (line,) = [line for line in lines if line.split(" ")[0] == agent.usage]
         said = (getattr(agents, agent.function).__doc__ or "").splitlines()[0]
+        if agent.paired:
+            said = f"{agent.unpaired} with the paired statistic T*."
         assert re.findall(r"\w+", line.removeprefix(agent.usage)) == re.findall(r"\w+", re.sub(r":\w+:", "", said))
     assert any(line.startswith("te-bdqn:ALPHA Bootstrapped DQN whose targets are T-estimates") for line in lines)
 

@@ -24,7 +24,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from host_toys import Counter, Walk, small
 from maxmean import DQN, KEBDQN, TEBDQN, AdaTEBDQN, envs, mev
 from maxmean.deep import EpsilonGreedy, HeadPerEpisode, Optimistic
-from maxmean.deep.host import HostAgent, HostError
+from maxmean.deep.host import HostAgent, HostError, plain
 from maxmean.deep.networks import Perceptron
 
 
@@ -106,12 +106,16 @@ def test_settings_come_back_as_they_were(tmp_path: Path) -> None:
     assert loaded.choice == agent.choice
     dqn = DQN(Walk(), exploration=EpsilonGreedy(0.5, 0.1, 10), eval_env=Walk(), **small())
     assert DQN.load(dqn.save(tmp_path / "dqn"), Walk(), eval_env=Walk()).choice == dqn.choice
-    for number, explores in enumerate((HeadPerEpisode(0.2, 0.1, 10), Optimistic(bonus=0.5), "heads:0.1")):
-        own: dict[str, Any] = {"exploration": explores, "ensemble": "networks", "prior": 1.0, "paired": True, "k": 2}
-        agent = KEBDQN(Walk(), eval_env=Walk(), **{**small(), **own}).learn(40)
-        again = KEBDQN.load(agent.save(tmp_path / f"explorer{number}"), Walk(), eval_env=Walk())
-        assert again.choice == agent.choice
-        assert again.learn(20).table.equals(agent.learn(20).table)
+
+
+def test_an_agent_of_other_parts_goes_on_as_if_it_had_never_stopped(tmp_path: Path) -> None:
+    own: dict[str, Any] = {"ensemble": "networks", "prior": 1.0, "paired": True, "k": 2}
+    for explores in (HeadPerEpisode(0.2, 0.1, 10), Optimistic(bonus=0.5), "heads:0.1"):
+        assert plain.unpack(plain.pack(explores)) == explores
+    agent = KEBDQN(Walk(), eval_env=Walk(), exploration=Optimistic(bonus=0.5), **{**small(), **own}).learn(40)
+    again = KEBDQN.load(agent.save(tmp_path / "agent"), Walk(), eval_env=Walk())
+    assert again.choice == agent.choice
+    assert again.learn(20).table.equals(agent.learn(20).table)
 
 
 class Other(Walk):

@@ -43,7 +43,7 @@ ALGORITHM = one_of([make.__name__ for make in AGENTS.values()])
 
 
 RENAMED = {"covariance": "paired"}
-"""Settings that had another name when 0.2 wrote a file."""
+"""Settings that had another name when 0.1 wrote a file."""
 FORMERLY = ("run.member", "run.episode_return")
 """Arrays that 0.1 wrote, and that had no meaning on the host."""
 

@@ -81,7 +81,7 @@ def unpack(value: Any) -> Any:
             return tuple(unpack(each) for each in take(value, "items", several(lambda each: each)))
         case "array":
             return _array(value)
-        case "epsilon":  # as 0.2 wrote it
+        case "epsilon":  # as 0.1 wrote it
             names = ("initial", "final", "steps")
             return _made("exploration", _EXPLORATIONS, "EpsilonGreedy", {name: value.get(name) for name in names})
         case "exploration":

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from maxmean.deep.agents import Agent
+from maxmean.deep.agent import Agent
 from maxmean.deep.core.family import Family
 from maxmean.deep.core.replay import Transition
 from maxmean.deep.core.run import Run

@@ -9,6 +9,7 @@ import pytest
 
 from maxmean import mev
 from maxmean.deep import targets
+from maxmean.deep.agent import Adaptation, Agent
 from maxmean.deep.agents import (
     AGENTS,
     BDQN,
@@ -18,9 +19,7 @@ from maxmean.deep.agents import (
     SCDQN,
     TEBDQN,
     AdaKEBDQN,
-    Adaptation,
     AdaTEBDQN,
-    Agent,
     MaxMinDQN,
     parse_agent,
 )

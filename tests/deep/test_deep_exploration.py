@@ -9,7 +9,8 @@ import pytest
 from scipy import stats
 
 from deep_toys import CORRIDOR, differences, program_of, short_runs, start, together
-from maxmean.deep.agents import DQN, KEBDQN, Agent
+from maxmean.deep.agent import Agent
+from maxmean.deep.agents import DQN, KEBDQN
 from maxmean.deep.checks import AgentError
 from maxmean.deep.core.acting import vote
 from maxmean.deep.core.run import Run

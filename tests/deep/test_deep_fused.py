@@ -11,7 +11,8 @@ import pytest
 
 from deep_toys import random_weights
 from maxmean import envs
-from maxmean.deep.agents import BDQN, DQN, KEBDQN, Agent, MaxMinDQN
+from maxmean.deep.agent import Agent
+from maxmean.deep.agents import BDQN, DQN, KEBDQN, MaxMinDQN
 from maxmean.deep.core import fused
 from maxmean.deep.core.family import Family
 from maxmean.deep.core.optimizers import Corrections

@@ -13,7 +13,8 @@ import pytest
 from deep_toys import CORRIDOR, QUICK, SMALL, program_of, short_runs, start, together
 from maxmean import envs
 from maxmean.deep import Settings, train
-from maxmean.deep.agents import AGENTS, BDQN, DDQN, DQN, KEBDQN, SCDQN, TEBDQN, AdaKEBDQN, AdaTEBDQN, Agent, MaxMinDQN
+from maxmean.deep.agent import Agent
+from maxmean.deep.agents import AGENTS, BDQN, DDQN, DQN, KEBDQN, SCDQN, TEBDQN, AdaKEBDQN, AdaTEBDQN, MaxMinDQN
 from maxmean.deep.core.run import Run
 from maxmean.deep.device import rollouts
 from maxmean.deep.device.program import Program

@@ -9,7 +9,8 @@ import pytest
 
 from deep_toys import CORRIDOR, QUICK, SMALL, differences, program_of, same, short_runs, start, together
 from maxmean.deep import targets
-from maxmean.deep.agents import BDQN, DQN, KEBDQN, Agent
+from maxmean.deep.agent import Agent
+from maxmean.deep.agents import BDQN, DQN, KEBDQN
 from maxmean.deep.checks import AgentError
 from maxmean.deep.core.family import Family
 from maxmean.deep.core.update import Batch, Learner, Update

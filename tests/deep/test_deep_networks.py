@@ -12,7 +12,8 @@ import pytest
 import torch
 
 from deep_toys import QUICK, SMALL, holding, program_of, random_weights, same
-from maxmean.deep.agents import BDQN, Agent, MaxMinDQN
+from maxmean.deep.agent import Agent
+from maxmean.deep.agents import BDQN, MaxMinDQN
 from maxmean.deep.networks import Convolution, Dense, Ensemble, Perceptron, Weights
 
 SHAPE = (5, 4, 2)

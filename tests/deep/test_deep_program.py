@@ -31,7 +31,8 @@ from deep_toys import (
     with_traits,
 )
 from maxmean.deep import targets
-from maxmean.deep.agents import BDQN, DDQN, DQN, SCDQN, TEBDQN, AdaTEBDQN, Agent, MaxMinDQN
+from maxmean.deep.agent import Agent
+from maxmean.deep.agents import BDQN, DDQN, DQN, SCDQN, TEBDQN, AdaTEBDQN, MaxMinDQN
 from maxmean.deep.core.family import Family
 from maxmean.deep.core.replay import Transition
 from maxmean.deep.core.run import Run

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from deep_toys import QUICK, SMALL, Place, Table, Toy, differences, filled_with, holding, program_of, start, with_traits
-from maxmean.deep.agents import BDQN, DQN, AdaKEBDQN, AdaTEBDQN, Agent, MaxMinDQN
+from maxmean.deep.agent import Agent
+from maxmean.deep.agents import BDQN, DQN, AdaKEBDQN, AdaTEBDQN, MaxMinDQN
 from maxmean.deep.core.measuring import BiasSummary, summary
 from maxmean.deep.core.run import Purpose, Run, derive
 from maxmean.deep.device import rollouts

@@ -13,13 +13,24 @@ import pytest
 import maxmean
 from maxmean import deep
 from maxmean.deep import agents
-from maxmean.deep.agents import AGENTS, Agent
+from maxmean.deep.agent import Agent
+from maxmean.deep.agents import AGENTS
 from maxmean.deep.host import HOST_AGENTS, HostAgent
 from maxmean.deep.registry import FUNCTIONS, REGISTRY, USAGE
 
 ROOM = Path(deep.__file__).parent
 
-WHAT_AN_AGENT_IS = {"agents", "checks", "registry", "targets", "exploration", "networks", "recommended", "settings"}
+WHAT_AN_AGENT_IS = {
+    "agent",
+    "agents",
+    "checks",
+    "registry",
+    "targets",
+    "exploration",
+    "networks",
+    "recommended",
+    "settings",
+}
 WHAT_STAYS = {"records", "policy", "checkpoint", "directory", "watch", "progress", "runs"}
 MAY_IMPORT = {
     **dict.fromkeys(WHAT_AN_AGENT_IS, WHAT_AN_AGENT_IS),

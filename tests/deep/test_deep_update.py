@@ -15,7 +15,8 @@ import torch
 import deep_torch
 from deep_toys import QUICK, apart, differences, random_weights, same, structure, zeros_like
 from maxmean.deep import targets
-from maxmean.deep.agents import BDQN, DDQN, DQN, KEBDQN, SCDQN, TEBDQN, AdaTEBDQN, Agent, MaxMinDQN
+from maxmean.deep.agent import Agent
+from maxmean.deep.agents import BDQN, DDQN, DQN, KEBDQN, SCDQN, TEBDQN, AdaTEBDQN, MaxMinDQN
 from maxmean.deep.core.family import Family
 from maxmean.deep.core.traits import Traits
 from maxmean.deep.core.update import Batch, Learner, Losses, Update

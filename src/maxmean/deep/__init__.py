@@ -13,6 +13,8 @@ from ..lazy import lazily
 from .registry import FUNCTIONS
 
 if TYPE_CHECKING:
+    from .agent import Adaptation as Adaptation
+    from .agent import Agent as Agent
     from .agents import *  # noqa: F403  the functions of the registry
     from .checkpoint import CheckpointError as CheckpointError
     from .checks import AgentError as AgentError
@@ -29,8 +31,8 @@ if TYPE_CHECKING:
 
 _HOME = {
     "AGENTS": "agents",
-    "Adaptation": "agents",
-    "Agent": "agents",
+    "Adaptation": "agent",
+    "Agent": "agent",
     "AgentError": "checks",
     "CheckpointError": "checkpoint",
     "EpsilonGreedy": "exploration",

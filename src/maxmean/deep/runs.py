@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from .agents import Agent
+from .agent import Agent
 
 MOST_RUNS = 10_000
 """Of one training."""

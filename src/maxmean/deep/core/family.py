@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from ..agents import Adaptation, Agent
+from ..agent import Adaptation, Agent
 from ..checks import AgentError
 from ..exploration import Exploration
 from ..networks import Ensemble, Trunk

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from ..agents import Adaptation
+from ..agent import Adaptation
 
 Array = jax.Array
 

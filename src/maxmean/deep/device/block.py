@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..agents import Agent
+from ..agent import Agent
 from ..core.family import Family
 from ..core.measuring import QUANTILES, Measurement
 from ..core.run import Run

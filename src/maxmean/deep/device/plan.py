@@ -10,7 +10,8 @@ from numbers import Real
 from typing import Any
 
 from ...envs import Environment
-from ..agents import Agent, parse_agent
+from ..agent import Agent
+from ..agents import parse_agent
 from ..checks import AgentError, whole_number
 from ..core.family import families
 from ..runs import MOST_RUNS, RunId, Variant

@@ -99,7 +99,7 @@ def estimate_bias(
 
 
 def adapt(program: Program, run: Run, number: Array, filled: Array) -> Run:
-    """Move the rule's parameter towards zero bias, as :class:`maxmean.deep.agents.Adaptation` says."""
+    """Move the rule's parameter towards zero bias, as :class:`maxmean.deep.Adaptation` says."""
     adaptation = program.family.adaptation
     if adaptation is None:
         return run

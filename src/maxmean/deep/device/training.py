@@ -17,7 +17,7 @@ from rich.console import Console
 
 from ... import envs
 from .. import checkpoint, policy
-from ..agents import Agent
+from ..agent import Agent
 from ..checks import AgentError, truth, whole_number
 from ..core.memory import Need, fitting, refuse_too_much
 from ..directory import clear, held, writing

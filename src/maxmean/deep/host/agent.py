@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from gymnasium.vector import VectorEnv
 
-from ..agents import Agent
+from ..agent import Agent
 from ..checks import AgentError, whole_number
 from ..core.measuring import Measurement
 from ..core.memory import fitting

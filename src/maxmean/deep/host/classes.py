@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..agents import AGENTS, Agent
+from ..agent import Agent
+from ..agents import AGENTS
 from ..registry import REGISTRY
 from .agent import HostAgent
 

@@ -17,7 +17,8 @@ import numpy as np
 from ...envs import EnvError
 from ...mev.errors import KernelError
 from ...untrusted import ContentError, mapping, number, one_of, parse, several, take, whole
-from ..agents import AGENTS, Adaptation
+from ..agent import Adaptation
+from ..agents import AGENTS
 from ..checks import AgentError
 from ..core.run import Run
 from ..policy import all_finite, named_leaves

@@ -10,7 +10,8 @@ from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 from ...errors import brief, unknown
-from ..agents import AGENTS, Agent
+from ..agent import Agent
+from ..agents import AGENTS
 from ..checks import AgentError, whole_number
 from ..exploration import EpsilonGreedy
 from ..networks import Convolution, Nature, Perceptron, Trunk

@@ -32,7 +32,7 @@ lint: $(VENV)/full  ## style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test: lint  ## style, types and the tests (nine minutes on two cores the first time, when all is compiled)
+test: lint  ## style, types and the tests (eight minutes on two cores the first time, when all is compiled)
 	$(BIN)/pytest -n auto
 
 test-slow: $(VENV)/full  ## the longer checks

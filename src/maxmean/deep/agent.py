@@ -16,7 +16,7 @@ from .exploration import EpsilonGreedy, Exploration, HeadPerEpisode, checked
 
 @dataclass(frozen=True)
 class Adaptation:
-    """Turns the rule's parameter towards zero bias after each target copy: Ada-TE's update.
+    """Turns the rule's parameter towards zero bias, or another level, after each target copy: Ada-TE's update.
 
     The greedy policy of each head plays ``horizon`` steps from a state of the replay. Where its n-step returns exceed its values,
     the values are too small and the parameter moves up, by ``step_size`` times their summed difference, averaged over the heads.
@@ -61,7 +61,7 @@ class Agent:
     members: int = 1
     """Estimates of Q."""
     shared: bool = True
-    """Whether the members are heads on one trunk (all learn at each step), or whole networks (one learns at each step)."""
+    """Whether the members are heads on one trunk, or whole networks, of which one learns at each step unless they vote."""
     online: bool = False
     """Whether the rule looks at the online network's values of the next state."""
     mask: float = 1.0

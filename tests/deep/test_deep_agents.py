@@ -25,7 +25,7 @@ from maxmean.deep.agents import (
 )
 from maxmean.deep.checks import AgentError
 from maxmean.deep.core.family import Family, families
-from maxmean.deep.exploration import EpsilonGreedy, HeadPerEpisode
+from maxmean.deep.exploration import EpsilonGreedy, HeadPerEpisode, Optimistic
 from maxmean.deep.settings import Settings
 
 
@@ -155,6 +155,7 @@ def test_an_agent_tells_all_that_defines_it() -> None:
         (BDQN(ensemble="networks"), "bdqn(networks)"),
         (TEBDQN(ensemble="dropout", exploration="epsilon"), "te-bdqn(0.1, epsilon:1,0.1,100000, dropout)"),
         (MaxMinDQN(3), "maxmin-dqn(3)"),
+        (BDQN(exploration=Optimistic(bonus=0.5)), "bdqn(optimistic, bonus 0.5)"),
     ],
 )
 def test_a_label_says_what_sets_an_agent_apart(agent: Agent, label: str) -> None:

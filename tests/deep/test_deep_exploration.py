@@ -34,6 +34,12 @@ def test_epsilon_falls_linearly_and_then_stays(step: int, epsilon: float) -> Non
     assert float(HeadPerEpisode().epsilon(jnp.int32(step))) == 0.0
 
 
+def test_epsilon_may_rise_and_stays_a_probability() -> None:
+    rising = HeadPerEpisode(0.0, 0.5, 100)
+    found = [float(rising.epsilon(jnp.int32(step))) for step in (0, 50, 100, 200, 10**6)]
+    assert found == pytest.approx([0.0, 0.25, 0.5, 0.5, 0.5])
+
+
 def test_epsilon_may_be_constant() -> None:
     assert float(EpsilonGreedy(0.2, 0.2, 0).epsilon(jnp.int32(3))) == pytest.approx(0.2)
 

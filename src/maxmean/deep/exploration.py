@@ -1,7 +1,7 @@
 """Exploration: which action a learning agent takes.
 
 An exploration says whose values an agent acts on: one head's, all heads' votes, their mean plus a bonus for their spread. Any of
-them may take random actions on top, with a probability epsilon that falls linearly.
+them may take random actions on top, with a probability epsilon that changes linearly.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Exploration:
     final: float = 0.0
     """Epsilon at the end."""
     steps: int = 0
-    """Steps over which epsilon falls."""
+    """Steps over which epsilon goes from the one to the other."""
 
     alone: ClassVar[bool] = False
     """Whether one head acts at a time, so that no other's values are needed."""
@@ -37,7 +37,8 @@ class Exploration:
     def epsilon(self, step: Array) -> Any:
         """The probability of a random action in this step."""
         slope = (self.initial - self.final) / max(self.steps, 1)
-        return jnp.maximum(self.final, self.initial - slope * jnp.asarray(step, jnp.float32))
+        bound = jnp.maximum if self.initial >= self.final else jnp.minimum
+        return bound(self.final, self.initial - slope * jnp.asarray(step, jnp.float32))
 
     def act(self, q: Array, step: Array, words: Array) -> Array:
         """An action, given the values [actions] that the agent acts on; ``words`` are two random words."""
@@ -118,6 +119,10 @@ class Optimistic(Exploration):
 
     bonus: float = field(default=0.1, kw_only=True)
     """Standard deviations that are added."""
+
+    @property
+    def text(self) -> str:
+        return super().text + (f", bonus {self.bonus:g}" if self.bonus != type(self).bonus else "")
 
     def values(self, q: Array) -> Array:
         return jnp.mean(q, axis=0) + self.bonus * jnp.std(q, axis=0, ddof=min(1, q.shape[0] - 1))

@@ -360,3 +360,9 @@ def test_a_vector_environment_by_its_id() -> None:
     agent = DQN(env, **small()).learn(120)
     assert agent.predict(np.zeros((3, 4), np.float32))[0].shape == (3,)
     assert agent.table["test_return"].notna().all()
+
+
+def test_epsilon_without_numbers_is_that_of_the_observations() -> None:
+    usual = DQN("CartPole-v1").agent.exploration
+    assert DQN("CartPole-v1", exploration="epsilon").agent.exploration == usual
+    assert KEBDQN("CartPole-v1", exploration="epsilon").agent.exploration == usual

@@ -81,3 +81,13 @@ def test_the_command_line_trains_it_unless_an_agent_is_named(env: str, more: lis
     assert "Training the recommended agent, ke*-bdqn; --agent NAME trains another." in said.stderr
     assert "ke*-bdqn" in said.stdout
     assert ("0.001" if env == "CartPole-v1" else "3.16e-05") in said.stdout
+
+
+@pytest.mark.parametrize(("one", "other"), [("bdqn:3", "bdqn:5"), ("te-bdqn:0.2", "te-bdqn:0.20")])
+def test_agents_that_records_could_not_tell_apart_are_refused(one: str, other: str, tmp_path: Path) -> None:
+    said = inside.maxmean(
+        "train", "--env", "CartPole-v1", "--agent", one, "--agent", other, "--out", str(tmp_path / "out")
+    )
+    assert said.returncode == 2
+    assert "two agents would both be called" in said.stderr
+    assert not (tmp_path / "out").exists()

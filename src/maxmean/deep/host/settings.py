@@ -113,6 +113,8 @@ def choose(make: Callable[..., Agent], sight: Sight, given: dict[str, Any]) -> C
     agent = {name: value for name, value in given.items() if name in own}
     if isinstance(own["exploration"].default, EpsilonGreedy):
         agent.setdefault("exploration", preset.exploration)
+    if agent.get("exploration") == "epsilon":  # without numbers: those for what is seen
+        agent["exploration"] = preset.exploration
     _refuse_network(given.get("network"), sight.shape)
     try:
         return Choice(

@@ -54,6 +54,7 @@ def train(
     whole_number("checkpoint_interval", checkpoint_interval)
     jobs = _jobs(agents, seeds, learning_rates, given)
     first = [HOST_AGENTS[job.algorithm](make_env(env), **job.settings) for job in jobs if job.settings["seed"] == 0]
+    _refuse_namesakes([(agent.agent.label, agent.settings.learning_rate) for agent in first])
     about = {"environment": env, "trainings": [agent.describe() for agent in first], "seeds": seeds}
     console = standard_error(quiet=quiet)
     with held(out, about):
@@ -136,6 +137,13 @@ def _jobs(
     if twice is not None:
         raise HostError(f"{twice.removesuffix('-seed0')} is named twice")
     return jobs
+
+
+def _refuse_namesakes(variants: Sequence[tuple[str, float]]) -> None:
+    """Refuse two agents that the records could not tell apart."""
+    (label, _), times = Counter(variants).most_common(1)[0]
+    if times > 1:
+        raise HostError(f"two agents would both be called {label} in the records: train them in two trainings")
 
 
 def _gather(out: Path, jobs: Sequence[HostRun]) -> pd.DataFrame:

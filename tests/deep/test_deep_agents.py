@@ -185,5 +185,5 @@ def test_what_an_agent_tells_of_itself_is_what_trainings_of_before_have_written(
     }
     assert DQN().describe()["exploration"] == "EpsilonGreedy(initial=1.0, final=0.1, steps=100000)"
     told = KEBDQN(prior=1.0, exploration="epsilon:0.1", ensemble="dropout").describe()
-    assert told["prior"], told["dropout"] == (1.0, 0.5)
+    assert (told["prior"], told["dropout"]) == (1.0, 0.5)
     assert told["votes"] is True

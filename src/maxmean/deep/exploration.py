@@ -20,6 +20,11 @@ from .checks import LARGEST, AgentError, real_number, whole_number
 Array = jax.Array
 
 
+def votes(q: Array) -> Array:
+    """How many heads think each action best, from their values [..., heads, actions]: [..., actions]."""
+    return jnp.sum(jnp.argmax(q, axis=-1)[..., None] == jnp.arange(q.shape[-1]), axis=-2)
+
+
 @dataclass(frozen=True, repr=False)
 class Exploration:
     """How an agent acts while it learns; by itself, on the heads' votes or the networks' smallest values."""
@@ -59,7 +64,7 @@ class Exploration:
         """What an agent with heads acts on, from all heads' values [heads, actions]: [actions]. Their votes, unless it says
         otherwise.
         """
-        return jnp.sum(jnp.argmax(q, axis=-1)[:, None] == jnp.arange(q.shape[-1]), axis=0)
+        return votes(q)
 
     @property
     def text(self) -> str:

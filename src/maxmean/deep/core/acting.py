@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
+from ..exploration import votes
 from ..networks import Ensemble
 from .family import Family
 from .run import Run
@@ -20,8 +21,7 @@ def vote(q: Array) -> Array:
     >>> int(vote(jnp.array([[1.0, 0.0], [0.0, 2.0], [0.0, 1.0]])))
     1
     """
-    votes = jnp.argmax(q, axis=-1)[..., None] == jnp.arange(q.shape[-1])
-    return jnp.argmax(jnp.sum(votes, axis=-2), axis=-1)
+    return jnp.argmax(votes(q), axis=-1)
 
 
 def greedy_action(q: Array, *, bootstrapped: bool) -> Array:

@@ -152,6 +152,8 @@ def test_an_agent_tells_all_that_defines_it() -> None:
         (AdaTEBDQN(1e-4, paired=True, level=-0.05), "ada-te*-bdqn(0.0001, level -0.05)"),
         (AdaKEBDQN(paired=True), "ada-ke*-bdqn(0.0001)"),
         (KEBDQN(exploration="heads:0.05", prior=3), "ke-bdqn(heads:0.05, prior 3)"),
+        (KEBDQN(layer_norm=True, paired=True), "ke*-bdqn(layer norm)"),
+        (DQN(layer_norm=True), "dqn(layer norm)"),
         (BDQN(ensemble="networks"), "bdqn(networks)"),
         (TEBDQN(ensemble="dropout", exploration="epsilon"), "te-bdqn(0.1, epsilon:1,0.1,100000, dropout)"),
         (MaxMinDQN(3), "maxmin-dqn(3)"),

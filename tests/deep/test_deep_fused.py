@@ -113,8 +113,8 @@ def with_kernels(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
 
 @pytest.mark.parametrize(
     ("agent", "changes"),
-    [(DQN(), {}), (BDQN(3), {}), (KEBDQN(k=3), {"loss": "huber"})],
-    ids=["dqn", "bdqn", "ke-bdqn with huber"],
+    [(DQN(), {}), (BDQN(3), {}), (KEBDQN(k=3, layer_norm=True), {"loss": "huber"})],
+    ids=["dqn", "bdqn", "ke-bdqn with layer norm and huber"],
 )
 def test_an_update_with_kernels_is_one_without(
     agent: Agent, changes: dict[str, object], with_kernels: Callable[[bool], None]

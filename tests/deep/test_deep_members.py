@@ -56,6 +56,35 @@ def test_a_mask_of_dropout_is_a_members_own_and_stays() -> None:
         np.testing.assert_allclose(net.member_values(weights, SEEN, jnp.int32(member)), expected, rtol=1e-4, atol=1e-6)
 
 
+def test_layer_norm_is_what_it_says() -> None:
+    """The forward pass, written again: each observation's features and each member's hidden units have mean 0 and variance 1."""
+
+    def norm(rows: np.ndarray) -> np.ndarray:
+        return (rows - rows.mean(-1, keepdims=True)) / np.sqrt(rows.var(-1, keepdims=True) + 1e-5)
+
+    for own in ({}, {"shared": False}, {"prior": 2.0}):
+        net = network(layer_norm=True, **own)
+        weights = net.create(KEY)
+        for member in range(3):
+            alone = net.member(weights, jnp.int32(member))
+            features = norm(np.asarray(net.trunk.apply(alone.trunk, SEEN)))
+            hidden = np.maximum(norm(features @ np.asarray(alone.hidden.weights).T + np.asarray(alone.hidden.bias)), 0)
+            expected = hidden @ np.asarray(alone.output.weights[0]).T + np.asarray(alone.output.bias[0])
+            learned = (
+                net.values(weights, SEEN)[:, member]
+                - net.with_prior(jnp.zeros((6, 3, 3)), weights.prior, SEEN)[:, member]
+            )
+            np.testing.assert_allclose(learned, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_with_layer_norm_large_weights_make_no_larger_values() -> None:
+    net = network(layer_norm=True)
+    weights = net.create(KEY)
+    larger = weights._replace(hidden=jax.tree.map(lambda leaf: 1_000 * leaf, weights.hidden))
+    np.testing.assert_allclose(net.values(larger, SEEN), net.values(weights, SEEN), rtol=0.01, atol=1e-3)
+    assert differences(weights, network().create(KEY)) == []  # the same weights as without
+
+
 def batch(members: int) -> Batch:
     rng = np.random.default_rng(1)
     return Batch(
@@ -101,7 +130,8 @@ def test_an_update_leaves_the_prior_as_it_is() -> None:
 
 
 @pytest.mark.parametrize(
-    "agent", [KEBDQN(k=3, ensemble="networks"), KEBDQN(k=3, ensemble="dropout"), KEBDQN(k=3, prior=1.0)]
+    "agent",
+    [KEBDQN(k=3, ensemble="networks"), KEBDQN(k=3, ensemble="dropout"), KEBDQN(k=3, prior=1.0, layer_norm=True)],
 )
 def test_whatever_its_members_are_an_agent_learns(agent: Agent) -> None:
     """As in test_deep_learns: in 1,450 steps, two seeds each, to the larger reward of the corridor."""
@@ -118,6 +148,7 @@ def test_whatever_its_members_are_an_agent_learns(agent: Agent) -> None:
         ({"ensemble": "trees"}, "unknown ensemble 'trees'"),
         ({"prior": -1.0}, "prior must not be negative, not -1.0"),
         ({"prior": "much"}, "prior must be a number"),
+        ({"layer_norm": 1}, "layer_norm must be True or False"),
     ],
 )
 def test_members_that_make_no_sense_are_named(own: dict[str, str | float], said: str) -> None:

@@ -73,6 +73,8 @@ class Agent:
     """The size of the fixed random values that are added to each member's, see :class:`maxmean.deep.networks.Ensemble`."""
     dropout: float = 0.0
     """The share of hidden units that each member goes without, where the members are one network."""
+    layer_norm: bool = False
+    """Whether the networks normalise their layers, see :class:`maxmean.deep.networks.Ensemble`."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not callable(self.rule):
@@ -93,6 +95,7 @@ class Agent:
             raise AgentError(f"the mask's probability must be in (0, 1], not {self.mask}")
         if self.votes is not None:
             truth("votes", self.votes)
+        truth("layer_norm", self.layer_norm)
         for name in ("prior", "dropout"):
             object.__setattr__(self, name, real_number(name, getattr(self, name)))
         if not self.prior >= 0.0:
@@ -123,15 +126,17 @@ class Agent:
         return [str(self.members)] if self.members > 1 and not self.shared and not self.bootstrapped else []
 
     def _besides(self) -> list[str]:
-        """How an agent with heads differs from the paper's."""
+        """How an agent differs from the paper's."""
+        norm = ["layer norm"] if self.layer_norm else []
         if not self.bootstrapped:
-            return []
+            return norm
         level = 0.0 if self.adaptation is None else self.adaptation.level
         return [
             *([f"level {level:g}"] if level else []),
             *([self.exploration.text] if self.exploration != HeadPerEpisode() else []),
             *(["networks"] if self.members > 1 and not self.shared else ["dropout"] if self.dropout else []),
             *([f"prior {self.prior:g}"] if self.prior else []),
+            *norm,
         ]
 
     def describe(self) -> dict[str, Any]:
@@ -146,7 +151,9 @@ class Agent:
             "online": self.online,
             "mask": self.mask,
             "adaptation": None if self.adaptation is None else _plain(self.adaptation),
-            **{name: getattr(self, name) for name in ("votes", "prior", "dropout") if getattr(self, name)},
+            **{
+                name: getattr(self, name) for name in ("votes", "prior", "dropout", "layer_norm") if getattr(self, name)
+            },
         }
 
 

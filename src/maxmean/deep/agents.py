@@ -20,26 +20,30 @@ from .exploration import EpsilonGreedy, Exploration, HeadPerEpisode, as_explorat
 from .registry import REGISTRY, Listed
 
 
-def DQN(exploration: Exploration | str = EpsilonGreedy()) -> Agent:  # noqa: N802, B008
+def DQN(exploration: Exploration | str = EpsilonGreedy(), layer_norm: bool = False) -> Agent:  # noqa: N802, B008
     """Deep Q-network (Mnih et al., 2015): the target is the largest value, and too large."""
-    return Agent("dqn", targets.maximum, _epsilon_greedy(exploration))
+    return Agent("dqn", targets.maximum, _epsilon_greedy(exploration), layer_norm=layer_norm)
 
 
-def DDQN(exploration: Exploration | str = EpsilonGreedy()) -> Agent:  # noqa: N802, B008
+def DDQN(exploration: Exploration | str = EpsilonGreedy(), layer_norm: bool = False) -> Agent:  # noqa: N802, B008
     """Double DQN (van Hasselt et al., 2016): one network chooses the action, the other values it."""
-    return Agent("ddqn", targets.double, _epsilon_greedy(exploration), online=True)
+    return Agent("ddqn", targets.double, _epsilon_greedy(exploration), online=True, layer_norm=layer_norm)
 
 
-def SCDQN(beta: float = 3.0, exploration: Exploration | str = EpsilonGreedy()) -> Agent:  # noqa: N802, B008
+def SCDQN(beta: float = 3.0, exploration: Exploration | str = EpsilonGreedy(), layer_norm: bool = False) -> Agent:  # noqa: N802, B008
     """Self-correcting DQN (Zhu and Rigotti, 2021): ``beta`` 1 is Double DQN, more corrects further."""
     if not real_number("beta", beta) >= 0.0:
         raise AgentError(f"beta must not be negative, not {beta}")
-    return Agent("scdqn", targets.self_correcting, _epsilon_greedy(exploration), beta, "beta", online=True)
+    return Agent(
+        "scdqn", targets.self_correcting, _epsilon_greedy(exploration), beta, "beta", online=True, layer_norm=layer_norm
+    )
 
 
-def MaxMinDQN(n: int = 2, exploration: Exploration | str = EpsilonGreedy()) -> Agent:  # noqa: N802, B008
+def MaxMinDQN(n: int = 2, exploration: Exploration | str = EpsilonGreedy(), layer_norm: bool = False) -> Agent:  # noqa: N802, B008
     """MaxMin DQN (Lan et al., 2020): ``n`` networks, the largest of their smallest values; 1 is DQN."""
-    return Agent("maxmin-dqn", targets.maxmin, _epsilon_greedy(exploration), members=n, shared=False)
+    return Agent(
+        "maxmin-dqn", targets.maxmin, _epsilon_greedy(exploration), members=n, shared=False, layer_norm=layer_norm
+    )
 
 
 def BDQN(  # noqa: N802
@@ -48,14 +52,16 @@ def BDQN(  # noqa: N802
     exploration: Exploration | str = HeadPerEpisode(),  # noqa: B008
     ensemble: str = "heads",
     prior: float = 0.0,
+    layer_norm: bool = False,
 ) -> Agent:
     """Bootstrapped DQN (Osband et al., 2016): ``k`` heads that explore in turn, with Double DQN's targets for each.
 
     All agents with heads take ``exploration`` (see :mod:`maxmean.deep.exploration`), ``ensemble``, which says what the members
-    are (``heads`` on one trunk, whole ``networks``, or one network with ``dropout``), and the size of a ``prior``.
+    are (``heads`` on one trunk, whole ``networks``, or one network with ``dropout``), and the size of a ``prior``. ``layer_norm``
+    normalises the layers of any agent's networks.
     """
     agent = Agent("bdqn", targets.double, HeadPerEpisode(), members=_heads(k, 1), online=True, mask=mask)
-    return _ensemble(agent, exploration, ensemble, prior)
+    return _ensemble(agent, exploration, ensemble, prior, layer_norm)
 
 
 def TEBDQN(  # noqa: N802
@@ -66,6 +72,7 @@ def TEBDQN(  # noqa: N802
     exploration: Exploration | str = HeadPerEpisode(),  # noqa: B008
     ensemble: str = "heads",
     prior: float = 0.0,
+    layer_norm: bool = False,
 ) -> Agent:
     """Bootstrapped DQN whose targets are T-estimates at level ``alpha``; 0.5 is the maximum of each head.
 
@@ -82,7 +89,7 @@ def TEBDQN(  # noqa: N802
         members=_heads(k, 2),
         mask=mask,
     )
-    return _ensemble(agent, exploration, ensemble, prior)
+    return _ensemble(agent, exploration, ensemble, prior, layer_norm)
 
 
 def KEBDQN(  # noqa: N802
@@ -93,13 +100,16 @@ def KEBDQN(  # noqa: N802
     exploration: Exploration | str = HeadPerEpisode(),  # noqa: B008
     ensemble: str = "heads",
     prior: float = 0.0,
+    layer_norm: bool = False,
 ) -> Agent:
     """Bootstrapped DQN whose targets are K-estimates with ``kernel``.
 
     ``paired`` makes it ke*-bdqn, as in :func:`TEBDQN`.
     """
     rule, name = targets.KernelBased(as_kernel(kernel), truth("paired", paired)), _starred("ke-bdqn", paired)
-    return _ensemble(Agent(name, rule, HeadPerEpisode(), members=_heads(k, 2), mask=mask), exploration, ensemble, prior)
+    return _ensemble(
+        Agent(name, rule, HeadPerEpisode(), members=_heads(k, 2), mask=mask), exploration, ensemble, prior, layer_norm
+    )
 
 
 def AdaTEBDQN(  # noqa: N802
@@ -114,6 +124,7 @@ def AdaTEBDQN(  # noqa: N802
     exploration: Exploration | str = HeadPerEpisode(),  # noqa: B008
     ensemble: str = "heads",
     prior: float = 0.0,
+    layer_norm: bool = False,
 ) -> Agent:
     """TE-BDQN that turns its alpha towards zero bias, or to another level.
 
@@ -122,7 +133,7 @@ def AdaTEBDQN(  # noqa: N802
     updates, which on the host, where they are taken one by one in ``eval_env``, takes time. A longer ``target_period`` or a
     shorter ``horizon`` makes it cheaper.
     """
-    agent = TEBDQN(alpha, k, mask, paired, exploration, ensemble, prior)
+    agent = TEBDQN(alpha, k, mask, paired, exploration, ensemble, prior, layer_norm)
     adaptation = Adaptation(step_size, horizon, per_head=per_head, level=level)
     return replace(agent, name=_starred("ada-te-bdqn", paired), adaptation=adaptation)
 
@@ -139,6 +150,7 @@ def AdaKEBDQN(  # noqa: N802
     exploration: Exploration | str = HeadPerEpisode(),  # noqa: B008
     ensemble: str = "heads",
     prior: float = 0.0,
+    layer_norm: bool = False,
 ) -> Agent:
     """KE-BDQN that turns the scale of its Gaussian kernel towards zero bias, as :func:`AdaTEBDQN` does; beyond the paper."""
     if not real_number("the kernel's scale", scale) > 0.0:
@@ -146,7 +158,7 @@ def AdaKEBDQN(  # noqa: N802
     adaptation = Adaptation(step_size, horizon, low=1e-3, high=1e3, direction=-1, per_head=per_head, level=level)
     rule, name = targets.GaussianBased(truth("paired", paired)), _starred("ada-ke-bdqn", paired)
     agent = Agent(name, rule, HeadPerEpisode(), scale, "scale", _heads(k, 2), mask=mask, adaptation=adaptation)
-    return _ensemble(agent, exploration, ensemble, prior)
+    return _ensemble(agent, exploration, ensemble, prior, layer_norm)
 
 
 def _made_by(listed: Listed) -> Callable[..., Agent]:
@@ -164,7 +176,7 @@ DROPOUT = 0.5
 """The share of hidden units that a member goes without, where members are one network."""
 
 
-def _ensemble(agent: Agent, exploration: Exploration | str, ensemble: str, prior: float) -> Agent:
+def _ensemble(agent: Agent, exploration: Exploration | str, ensemble: str, prior: float, layer_norm: bool) -> Agent:
     """An agent with heads that explores so, with these members."""
     if ensemble not in ENSEMBLES:
         raise AgentError(unknown("unknown ensemble", str(ensemble), ENSEMBLES))
@@ -176,6 +188,7 @@ def _ensemble(agent: Agent, exploration: Exploration | str, ensemble: str, prior
         dropout=DROPOUT if ensemble == "dropout" else 0.0,
         votes=None if explores.alone else True,
         prior=prior,
+        layer_norm=layer_norm,
     )
 
 

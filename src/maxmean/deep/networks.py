@@ -71,6 +71,8 @@ class Perceptron(Trunk):
     """Fully connected ReLU layers, for observations that are vectors."""
 
     widths: tuple[int, ...] = (128,)
+    units: tuple[float, ...] = ()
+    """What each number of an observation is divided by, if it is not seen as it is."""
 
     def features(self, shape: tuple[int, ...]) -> int:
         return self.widths[-1] if self.widths else int(np.prod(shape))
@@ -82,6 +84,8 @@ class Perceptron(Trunk):
 
     def apply(self, parameters: tuple[Dense, ...], observations: Array) -> Array:
         features = floats(observations.reshape(observations.shape[0], -1))
+        if self.units:
+            features = features / jnp.asarray(self.units, jnp.float32)
         for layer in parameters:
             features = jax.nn.relu(linear(layer, features))
         return features
@@ -187,6 +191,10 @@ class Ensemble:
     dropout: float = 0.0
     """The share of hidden units that a member goes without, its own ones each; the members are then one network, with one output.
     """
+    layer_norm: bool = False
+    """Whether the trunk's features, and each member's hidden units before their ReLU, are normalised for every observation (Ba et
+    al., 2016), without a gain and a shift to learn; it keeps values from running away.
+    """
 
     def create(self, key: Array) -> Weights:
         """Random weights and biases, uniform within 1 / sqrt(inputs), as PyTorch's layers have them."""
@@ -211,15 +219,20 @@ class Ensemble:
         if self.separate:
             q = jax.vmap(self._bare.values, in_axes=(0, None), out_axes=1)(weights.learned, observations)[:, :, 0]
             return self.with_prior(q, weights.prior, observations)
-        features = self.trunk.apply(weights.trunk, observations)
+        features = self.features(weights.trunk, observations)
         # The batch as the last axis: with the large matrix on the left a CPU's products are a third faster.
         q = self.read(weights, weights.hidden.weights @ features.T)
         return self.with_prior(q, weights.prior, observations)
 
+    def features(self, trunk: Any, observations: Array) -> Array:
+        """What the hidden layers see of observations [batch, ...]: [batch, features]."""
+        features = self.trunk.apply(trunk, observations)
+        return normalised(features, axis=-1) if self.layer_norm else features
+
     def read(self, weights: Weights, products: Array) -> Array:
         """What every member has learned, from the products of the hidden layer's matrix with the features, [units, batch]."""
-        hidden = jax.nn.relu(products + weights.hidden.bias[:, None])
-        hidden = hidden.reshape(-1, self.hidden, products.shape[-1])
+        hidden = (products + weights.hidden.bias[:, None]).reshape(-1, self.hidden, products.shape[-1])
+        hidden = jax.nn.relu(normalised(hidden, axis=1) if self.layer_norm else hidden)
         if self.dropout:
             hidden = hidden * self.masks[:, :, None]
         return (weights.output.weights @ hidden + weights.output.bias[:, :, None]).transpose(2, 0, 1)
@@ -300,6 +313,16 @@ def dense(key: Array, inputs: int, outputs: int) -> Dense:
         jax.random.uniform(weights, (outputs, inputs), jnp.float32, -bound, bound),
         jax.random.uniform(bias, (outputs,), jnp.float32, -bound, bound),
     )
+
+
+def normalised(values: Array, axis: int) -> Array:
+    """Values with mean 0 and variance 1 along an axis.
+
+    >>> normalised(jnp.array([[1.0, 3.0], [-2.0, 2.0]]), axis=-1).round(3).tolist()
+    [[-1.0, 1.0], [-1.0, 1.0]]
+    """
+    apart = values - jnp.mean(values, axis, keepdims=True)
+    return apart * jax.lax.rsqrt(jnp.mean(jnp.square(apart), axis, keepdims=True) + 1e-5)
 
 
 def linear(layer: Dense, inputs: Array) -> Array:

@@ -36,6 +36,8 @@ _COPIES = 3
 """Times that the weights are in memory while they are read: the file, its arrays and the network's."""
 _SIZE = whole(1, 2**20)
 """The check of a size: filters, units, rows, columns."""
+_UNUSUAL = "prior", "dropout", "layer_norm"
+"""What stands in the description of those networks alone that have it."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ class Policy:
             "members": self.network.members,
             "shared": self.network.shared,
             "hidden": self.network.hidden,
-            **{name: getattr(self.network, name) for name in ("prior", "dropout") if getattr(self.network, name)},
+            **{name: getattr(self.network, name) for name in _UNUSUAL if getattr(self.network, name)},
         }
         said = {"format": FORMAT, "network": network, "bootstrapped": self.bootstrapped, "about": self.about}
         weights = save(arrays)
@@ -131,7 +133,9 @@ def _read(path: Path) -> Policy:
         take(known, "members", whole(1, 32)),
         take(known, "shared", truth),
         take(known, "hidden", _SIZE),
-        *(_share(known, name) for name in ("prior", "dropout")),
+        prior=_share(known, "prior"),
+        dropout=_share(known, "dropout"),
+        layer_norm="layer_norm" in known and take(known, "layer_norm", truth),
     )
     shapes = jax.eval_shape(network.create, jax.random.key(0))
     needed, there = sum(4 * math.prod(leaf.shape) for leaf in jax.tree.leaves(shapes)), available()
@@ -158,7 +162,7 @@ def _read(path: Path) -> Policy:
 
 
 def _share(known: dict[str, Any], name: str) -> float:
-    """A number that stands in the description of those networks alone that have such a thing."""
+    """One of :data:`_UNUSUAL`, a number."""
     found = take(known, name, number) if name in known else 0.0
     if not 0.0 <= found < (1.0 if name == "dropout" else math.inf):
         raise ContentError(f"its {name} is {found:g}")
@@ -212,7 +216,7 @@ def describe_trunk(trunk: Trunk) -> dict[str, Any]:
     """A trunk as plain values; an error for those that are not this package's own."""
     for kind, known in _TRUNKS.items():
         if type(trunk) is known:  # a class made from one of ours may compute something else
-            return {"kind": kind, **vars(trunk)}
+            return {"kind": kind, **{name: each for name, each in vars(trunk).items() if each or name != "units"}}
     raise AgentError(f"a network with the trunk {trunk!r} cannot be written to a file")
 
 
@@ -220,10 +224,17 @@ def described_trunk(said: dict[str, Any]) -> Trunk:
     """The trunk that :func:`describe_trunk` described; :class:`ContentError` where it cannot have."""
     kind = _TRUNKS[take(said, "kind", one_of(_TRUNKS))]
     fields = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]
-    if set(said) != {"kind", *fields}:
+    if set(said) | {"units"} != {"kind", "units", *fields} or ("units" in said and "units" not in fields):
         raise ContentError(f"its trunk has other entries than kind, {', '.join(fields)}")
-    many = several(_SIZE, 0, 64)
-    return kind(**{name: take(said, name, many if name == "widths" else _SIZE) for name in fields})
+    checks = {"widths": several(_SIZE, 0, 64), "units": several(_positive, 1)}
+    return kind(**{name: take(said, name, checks.get(name, _SIZE)) for name in fields if name in said})
+
+
+def _positive(value: Any) -> float:
+    found = number(value)
+    if not 0.0 < found < math.inf:
+        raise ContentError(f"{found:g} is not a positive number")
+    return found
 
 
 def all_finite(weights: Any) -> bool:

@@ -124,3 +124,5 @@ class AgentOptions:
     """What the members of the bootstrapped agents are: heads, networks or dropout."""
     prior: float = 0.0
     """Size of the fixed random values that are added to each head's."""
+    layer_norm: bool = False
+    """Normalise the networks' layers."""

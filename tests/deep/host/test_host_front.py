@@ -18,6 +18,7 @@ from host_toys import Counter, Walk, small
 from maxmean import BDQN, DDQN, DQN, KEBDQN, SCDQN, TEBDQN, AdaTEBDQN, MaxMinDQN, mev
 from maxmean.deep.host import HostAgent, HostError
 from maxmean.deep.host import sinks as sinks_module
+from maxmean.deep.networks import Convolution, Perceptron
 from maxmean.deep.records import RECORD_COLUMNS
 
 EIGHT: list[tuple[type[HostAgent], dict[str, Any]]] = [
@@ -68,6 +69,8 @@ def test_the_same_seed_gives_the_same_and_another_does_not() -> None:
         ({"learning_rate": "fast"}, "learning_rate must be a number, not 'fast'"),
         ({"seed": -1}, "seed must be from 0"),
         ({"network": "cnn"}, r"network must be a maxmean\.deep\.networks\.Trunk"),
+        ({"network": Perceptron((4,), (1.0,))}, "units are one number for each of the 4 of an observation, not 1"),
+        ({"network": Convolution(), "scale_observations": True}, "scale_observations is for vectors"),
         ({"exploration": 0.1}, r"exploration must be one of maxmean\.deep's .* such as EpsilonGreedy\(\), not 0\.1"),
         ({"exploration": "heads"}, r"an agent without heads explores by a maxmean\.deep\.EpsilonGreedy"),
         ({"train_every": 0}, "train_every must be at least 1"),

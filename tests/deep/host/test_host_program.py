@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from gymnasium import spaces
 
 from host_toys import Counter, Walk, small
 from maxmean import DQN, KEBDQN, AdaTEBDQN, MaxMinDQN
@@ -25,6 +27,26 @@ AGENTS: list[tuple[type[HostAgent], dict[str, Any]]] = [
 
 def trained(kind: type[HostAgent], steps: int, **settings: Any) -> HostAgent:
     return kind(Walk(), eval_env=Walk(), **small(**settings)).learn(steps)
+
+
+class Bounded(Walk):
+    """Its numbers are at most 8 and 4 in size: what is divided by powers of two stays exact."""
+
+    observation_space = spaces.Box(np.array([0, -4], np.float32), np.array([8, 2], np.float32))
+
+
+def test_scaled_observations_are_those_of_an_environment_that_divides_them() -> None:
+    def divided() -> gymnasium.Env:
+        space = spaces.Box(-1.0, 1.0, (2,), np.float32)
+        return gymnasium.wrappers.TransformObservation(
+            Bounded(), lambda seen: seen / np.array([8, 4], np.float32), space
+        )
+
+    ours = DQN(Bounded(), eval_env=Bounded(), scale_observations=True, **small()).learn(100)
+    theirs = DQN(divided(), eval_env=divided(), **small()).learn(100)
+    assert ours.table.equals(theirs.table)
+    assert not ours.table.equals(DQN(Bounded(), eval_env=Bounded(), **small()).learn(100).table)
+    assert ours.predict(np.array([3.0, 2.0]))[0] == theirs.predict(np.array([3.0, 2.0]) / [8, 4])[0]
 
 
 @pytest.mark.parametrize(("kind", "own"), AGENTS, ids=lambda value: getattr(value, "__name__", ""))

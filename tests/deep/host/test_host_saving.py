@@ -109,7 +109,14 @@ def test_settings_come_back_as_they_were(tmp_path: Path) -> None:
 
 
 def test_an_agent_of_other_parts_goes_on_as_if_it_had_never_stopped(tmp_path: Path) -> None:
-    own: dict[str, Any] = {"ensemble": "networks", "prior": 1.0, "paired": True, "k": 2}
+    own: dict[str, Any] = {
+        "ensemble": "networks",
+        "prior": 1.0,
+        "paired": True,
+        "k": 2,
+        "layer_norm": True,
+        "scale_observations": True,
+    }
     for explores in (HeadPerEpisode(0.2, 0.1, 10), Optimistic(bonus=0.5), "heads:0.1"):
         assert plain.unpack(plain.pack(explores)) == explores
     agent = KEBDQN(Walk(), eval_env=Walk(), exploration=Optimistic(bonus=0.5), **{**small(), **own}).learn(40)

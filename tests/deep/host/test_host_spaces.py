@@ -52,6 +52,19 @@ def test_what_is_seen_of_a_space(space: spaces.Space, shape: tuple[int, ...], dt
     assert batched(space, batch)
 
 
+def test_units_are_the_largest_sizes_that_the_bounds_allow() -> None:
+    """One for each number of a vector; 1 where there are no bounds, or those of the type, and for bytes, which are 0 to 1."""
+    low, high = np.array([-1.2, -0.07, -np.inf, 0.0, -4.0]), np.array([0.6, 0.07, np.inf, 3.0e38, 2.0])
+    box = spaces.Box(low.astype(np.float32), high.astype(np.float32))
+    np.testing.assert_allclose(sight(box).units, [1.2, 0.07, 1.0, 1.0, 4.0], rtol=1e-6)
+    assert sight(spaces.Box(-8.0, 2.0, (), np.float32)).units == (8.0,)
+    assert sight(spaces.Box(0.0, 0.0, (2,), np.float32)).units == (1.0, 1.0)
+    parts = spaces.Dict({"bytes": spaces.Box(0, 255, (2,), np.uint8), "place": spaces.Box(-2.0, 2.0, (1,), np.float32)})
+    assert sight(parts).units == (1.0, 1.0, 2.0)
+    for other in (spaces.Discrete(5), spaces.Box(0, 255, (84, 84), np.uint8), spaces.MultiBinary(6)):
+        assert sight(other).units == ()
+
+
 def test_discrete_is_one_hot_from_its_start() -> None:
     assert sight(spaces.Discrete(3, start=7)).one(8).tolist() == [False, True, False]
 

@@ -42,6 +42,7 @@ class Family:
     """Whether the members all learn, and vote."""
     prior: float = 0.0
     dropout: float = 0.0
+    layer_norm: bool = False
 
     @classmethod
     def of(cls, agents: Sequence[Agent]) -> Family:
@@ -68,6 +69,7 @@ class Family:
             first.bootstrapped,
             first.prior,
             first.dropout,
+            first.layer_norm,
         )
 
     @property
@@ -87,7 +89,8 @@ class Family:
 
     def network(self, trunk: Trunk, shape: tuple[int, ...], n_actions: int, hidden: int) -> Ensemble:
         """Its members, for observations of this shape."""
-        return Ensemble(trunk, shape, n_actions, self.members, self.shared, hidden, self.prior, self.dropout)
+        built = self.prior, self.dropout, self.layer_norm
+        return Ensemble(trunk, shape, n_actions, self.members, self.shared, hidden, *built)
 
     def in_use(self, q: Array, members: Array) -> Array:
         """Values [..., members, actions] as the run sees them: networks that it does not use never have the smallest one."""
@@ -148,7 +151,7 @@ def families(agents: Sequence[Agent]) -> list[list[Agent]]:
 
 def _build(agent: Agent) -> tuple[object, ...]:
     members = agent.members if agent.bootstrapped or _heads(agent) else None
-    return agent.exploration, agent.mask, members, agent.bootstrapped, agent.prior, agent.dropout
+    return agent.exploration, agent.mask, members, agent.bootstrapped, agent.prior, agent.dropout, agent.layer_norm
 
 
 def _heads(agent: Agent) -> bool:

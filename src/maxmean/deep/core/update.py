@@ -175,7 +175,7 @@ class Update:
         prior = learner.weights.prior
         matrix = Matrix(*(each.hidden.weights for each in trio))
         others, mean, square = (_with_matrix(each, None) for each in trio)
-        features, pull = jax.vjp(lambda trunk: network.trunk.apply(trunk, batch.observations), others.trunk)
+        features, pull = jax.vjp(lambda trunk: network.features(trunk, batch.observations), others.trunk)
 
         def loss(others: Weights, products: Array) -> tuple[Array, Array]:
             values = network.with_prior(network.read(others, products), prior, batch.observations)

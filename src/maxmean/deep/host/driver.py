@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import jax
@@ -15,7 +15,7 @@ from ..core.family import Family
 from ..core.memory import need_of, refuse_too_much
 from ..core.run import Run, Tally
 from ..core.update import copy_target
-from ..networks import Ensemble
+from ..networks import Ensemble, Perceptron
 from ..settings import Settings
 from . import states
 from .adapters import EnvAdapter, EnvStep, VectorEnvAdapter
@@ -208,7 +208,10 @@ class Driver:
 def network_of(family: Family, world: EnvAdapter, settings: Settings, host: Host) -> Ensemble:
     """The network for what a world shows and offers."""
     sight = world.sight
-    return family.network(host.network or sight.trunk, sight.shape, world.n_actions, settings.hidden)
+    trunk = host.network or sight.trunk
+    if host.scale_observations and isinstance(trunk, Perceptron):
+        trunk = replace(trunk, units=sight.units)
+    return family.network(trunk, sight.shape, world.n_actions, settings.hidden)
 
 
 def _rows(message: NDArray[Any]) -> NDArray[np.uint32]:

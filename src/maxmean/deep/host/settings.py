@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import math
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -73,6 +74,8 @@ class Host:
     """Updates each time."""
     measure_bias: bool = True
     """Whether the records have the bias, for which the agent plays more episodes in ``eval_env``."""
+    scale_observations: bool = False
+    """Whether the numbers of a vector are divided by how large they can be, where the observation space has bounds."""
     network: Trunk | None = None
     """The network's trunk; by default the one that fits the observations."""
 
@@ -115,7 +118,7 @@ def choose(make: Callable[..., Agent], sight: Sight, given: dict[str, Any]) -> C
         agent.setdefault("exploration", preset.exploration)
     if agent.get("exploration") == "epsilon":  # without numbers: those for what is seen
         agent["exploration"] = preset.exploration
-    _refuse_network(given.get("network"), sight.shape)
+    _refuse_network(given.get("network"), sight.shape, scaled=given.get("scale_observations", False))
     try:
         return Choice(
             make(**agent),
@@ -128,8 +131,14 @@ def choose(make: Callable[..., Agent], sight: Sight, given: dict[str, Any]) -> C
         raise HostError(str(error)) from None
 
 
-def _refuse_network(trunk: Any, shape: tuple[int, ...]) -> None:
+def _refuse_network(trunk: Any, shape: tuple[int, ...], *, scaled: bool) -> None:
     """Refuse a network for pictures where there are none, or none so large; JAX would say so in its own words."""
+    if scaled and not (trunk is None or isinstance(trunk, Perceptron)):
+        raise HostError(f"scale_observations is for vectors, which a Perceptron sees, and not for {trunk!r}")
+    if isinstance(trunk, Perceptron) and len(trunk.units) not in (0, size := math.prod(shape)):
+        raise HostError(
+            f"a Perceptron's units are one number for each of the {size} of an observation, not {len(trunk.units)}"
+        )
     if isinstance(trunk, Convolution | Nature) and (len(shape) != 3 or min(shape[:2]) < trunk.LEAST):
         raise HostError(
             f"network={type(trunk).__name__} sees pictures, [rows, columns, channels] with {trunk.LEAST} rows and columns at "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,8 @@ class Sight:
     """One observation as an array of that shape."""
     many: Callable[[Any], NDArray[Any]]
     """A batch of observations, as a vector environment gives them, as an array [n, ...]."""
+    units: tuple[float, ...] = ()
+    """How large each number of a vector can be by the bounds of its space, 1 where there are none; none for other kinds."""
 
     @property
     def trunk(self) -> Trunk:
@@ -132,8 +134,9 @@ def _one_hot(space: spaces.Discrete) -> Sight:
 def _box(space: spaces.Box) -> Sight:
     shape = tuple(int(size) for size in space.shape)
     dtype = np.dtype(space.dtype) if space.dtype in (np.bool_, np.uint8) else np.dtype(np.float32)
+    units = _largest(space) if dtype.kind == "f" else ()
     if not shape:
-        return Sight((1,), dtype, lambda seen: np.reshape(seen, 1), lambda seen: np.reshape(seen, (-1, 1)))
+        return Sight((1,), dtype, lambda seen: np.reshape(seen, 1), lambda seen: np.reshape(seen, (-1, 1)), units)
     if 0 in shape:
         raise HostError(f"observations of shape {shape} have nothing to see")
     if len(shape) == 2 and dtype == np.uint8:  # one grey picture
@@ -143,7 +146,17 @@ def _box(space: spaces.Box) -> Sight:
             turned = (*shape[1:], shape[0])
             return _picture(turned, dtype, lambda seen: np.moveaxis(np.asarray(seen), -3, -1))
         return _picture(shape, dtype, np.asarray)
-    return _alike(shape, dtype, np.asarray)
+    return replace(_alike(shape, dtype, np.asarray), units=units)
+
+
+MOST = 1e6
+"""Larger bounds are those of a number's type, and say nothing."""
+
+
+def _largest(space: spaces.Box) -> tuple[float, ...]:
+    """The largest size of each number by the bounds of its space, 1 where there are none."""
+    bounds = np.maximum(np.abs(space.low.astype(float)), np.abs(space.high.astype(float))).reshape(-1)
+    return tuple(np.where((bounds > 0.0) & (bounds <= MOST), bounds, 1.0).tolist())
 
 
 def _picture(shape: tuple[int, ...], dtype: np.dtype, see: Callable[[Any], NDArray[Any]]) -> Sight:
@@ -188,7 +201,8 @@ def _flattened(space: spaces.Space) -> Sight:
             raise HostError(f"these are not {n} observations of {space}: {seen!r}") from None
         return np.stack([one(each) for each in rows]) if rows else np.zeros((0, units.size), np.float32)
 
-    return Sight(tuple(int(size) for size in flat.shape), np.dtype(np.float32), one, many)
+    largest = tuple(np.where(units > 1.0, 1.0, _largest(flat)).tolist())  # bytes are divided already
+    return Sight(tuple(int(size) for size in flat.shape), np.dtype(np.float32), one, many, largest)
 
 
 def _in_range(space: spaces.Space, seen: Any) -> bool:

@@ -32,7 +32,7 @@ from tempfile import TemporaryFile
 import pandas as pd
 import zoo_table
 from turns import ALONE
-from zoo_runs import PEER, Row, Run, plan
+from zoo_runs import PEER, RECOMMENDED, Row, Run, plan
 
 from maxmean.deep.directory import held
 from maxmean.deep.registry import REGISTRY
@@ -41,7 +41,7 @@ from maxmean.lab.figures import save
 from maxmean.storage import as_parquet, write_whole
 
 STEPS = {"CartPole-v1": 50_000, "Acrobot-v1": 100_000, "MountainCar-v0": 120_000, "LunarLander-v3": 100_000}
-AGENTS = [PEER, *(each.name for each in REGISTRY)]
+AGENTS = [PEER, RECOMMENDED, *(each.name for each in REGISTRY)]
 EVERY = 30.0
 """Seconds between two lines about the runs under way."""
 
@@ -194,7 +194,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--agent",
         action="append",
-        help=f"{PEER}, dqn, te-bdqn:0.2, 'dqn learning_rate=3e-4', ...; all with their defaults",
+        help=f"{PEER}, {RECOMMENDED}, dqn, te-bdqn:0.2, 'dqn learning_rate=3e-4', ...; all with their defaults",
     )
     parser.add_argument("--env", action="append", choices=STEPS, help="all four, if none is named")
     parser.add_argument("--seeds", type=whole_numbers, default="0-4", help="such as 0-4 or 100,101 (%(default)s)")

@@ -27,6 +27,8 @@ EPISODES = 20
 
 PEER = "sb3-dqn"
 """Stable-Baselines3's DQN with the hyper-parameters of rl-baselines3-zoo."""
+RECOMMENDED = "recommended"
+"""What ``maxmean.agent(env)`` gives."""
 
 UNITS = [256, 256]
 """Its hidden layers, in all environments."""
@@ -97,7 +99,9 @@ class Run(NamedTuple):
     """What is trained where."""
 
     agent: str
-    """:data:`PEER`, or one of ours as ``maxmean train`` names it; settings may follow: ``te-bdqn:0.2 learning_rate=3e-4``."""
+    """:data:`PEER`, or :data:`RECOMMENDED`, or one of ours as ``maxmean train`` names it; settings may follow:
+    ``te-bdqn:0.2 learning_rate=3e-4``.
+    """
     environment: str
     steps: int
     seed: int = 0
@@ -131,15 +135,19 @@ class Stopwatch:
 
 def our_agent(run: Run) -> tuple[str, Any]:
     """The agent of a run with its defaults, and its label."""
+    import maxmean
     from maxmean.deep.agents import parse_arguments
     from maxmean.deep.host import HOST_AGENTS
     from maxmean.deep.host.making import make_env
 
     text, *others = run.agent.split()
-    name, own = parse_arguments(text)
     settings = {key: _value(text) for key, _, text in (each.partition("=") for each in others)}
-    tests = {"test_interval": run.interval, "test_episodes": EPISODES}
-    agent = HOST_AGENTS[name](make_env(run.environment), seed=run.seed, **tests, **own, **settings)
+    settings |= {"seed": run.seed, "test_interval": run.interval, "test_episodes": EPISODES}
+    env = make_env(run.environment)
+    if text == RECOMMENDED:
+        return run.agent, maxmean.agent(env, **settings)
+    name, own = parse_arguments(text)
+    agent = HOST_AGENTS[name](env, **own, **settings)
     return " ".join([agent.agent.label, *others]), agent
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from zoo_runs import COLUMNS, PEER
+from zoo_runs import COLUMNS, PEER, RECOMMENDED
 
 from maxmean.deep.directory import PLAN
 from maxmean.deep.records import read_table
@@ -26,10 +26,11 @@ LAST = 0.9
 ABOUT = f"""\
 The score of a run is its mean greedy test return over the last tenth of its steps. IQM: interquartile mean over the seeds,
 with a 95% bootstrap interval. Mean Q and bias are means over the same tests. Seconds: training one run on one core, tests not
-counted, by the clock and in CPU time. `{PEER}` is Stable-Baselines3's DQN with the hyper-parameters of rl-baselines3-zoo.
+counted, by the clock and in CPU time. `{PEER}` is Stable-Baselines3's DQN with the hyper-parameters of rl-baselines3-zoo,
+`{RECOMMENDED}` is `maxmean.agent(env)`.
 """
 
-_ORDER = [PEER, *(each.name for each in REGISTRY)]
+_ORDER = [PEER, RECOMMENDED, *(each.name for each in REGISTRY)]
 _KEYS = ["environment", "agent", "seed"]
 
 

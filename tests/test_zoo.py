@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import maxmean
 from maxmean import envs
 from maxmean.deep import Settings
 from maxmean.deep.device.plan import TrainingPlan
@@ -150,6 +151,12 @@ def test_a_run_is_tested_twenty_times_and_its_file_has_the_columns(
     assert records["cpu_seconds"].iloc[-1] > 0.0
     assert len(capsys.readouterr().out.splitlines()) == 20
     assert table.read_runs(tmp_path, [0, 1]).empty
+
+
+def test_the_recommended_agent_is_what_the_front_page_makes(runs: Any) -> None:
+    label, agent = runs.our_agent(runs.Run("recommended", "CartPole-v1", 1000, 7))
+    same = maxmean.agent("CartPole-v1", seed=7, test_interval=50, test_episodes=20)
+    assert (label, agent.choice) == ("recommended", same.choice)
 
 
 def test_seeds_are_written_as_one_writes_them(zoo: Any) -> None:

@@ -158,3 +158,9 @@ def test_an_agent_without_heads_has_none_to_explore_with() -> None:
         DQN("heads")
     assert DQN("epsilon:0.1").exploration == EpsilonGreedy(0.1, 0.1)
     assert Agent("dqn", DQN().rule).exploration == EpsilonGreedy()
+
+
+def test_a_probability_of_one_step_alone_is_a_mistake() -> None:
+    with pytest.raises(AgentError, match=r"HeadPerEpisode\(0.05, 0.05\) goes on with them"):
+        KEBDQN(exploration=HeadPerEpisode(0.05))
+    assert KEBDQN(exploration=HeadPerEpisode(0.05, 0.0, 10)).exploration.final == 0.0

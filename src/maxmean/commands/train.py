@@ -185,8 +185,9 @@ def _summarise(records: Any) -> None:
 
     from ..deep.records import latest
 
-    table = Table("agent", "learning rate", "return", "bias", "alpha")
-    for (variant, rate), row in latest(records, ("test_return", "bias", "alpha")).iterrows():
-        alpha = "" if row.alpha != row.alpha else f"{row.alpha:.3f}"
-        table.add_row(str(variant), f"{rate:.3g}", f"{row.test_return:.2f}", f"{row.bias:+.3f}", alpha)
+    own = [name for name in ("alpha", "scale") if records[name].notna().any()]
+    table = Table("agent", "learning rate", "return", "bias", *own)
+    for (variant, rate), row in latest(records, ("test_return", "bias", *own)).iterrows():
+        numbers = ["" if row[name] != row[name] else f"{row[name]:.3f}" for name in own]
+        table.add_row(str(variant), f"{rate:.3g}", f"{row.test_return:.2f}", f"{row.bias:+.3f}", *numbers)
     Console().print(table)

@@ -185,6 +185,12 @@ def checked(exploration: Any) -> Exploration:
             raise AgentError(f"{name}'s {which} is a probability, from 0 to 1, not {value}")
     if whole_number(f"{name}'s steps", exploration.steps, least=-LARGEST, most=10**18) < 0:
         raise AgentError(f"{name}'s steps must not be negative, not {exploration.steps}")
+    if not isinstance(exploration, EpsilonGreedy) and exploration.steps == exploration.final == 0 < exploration.initial:
+        kept = f"{exploration.initial:g}"
+        raise AgentError(
+            f"{name}({kept}) would take random actions in the first step alone: {name}({kept}, {kept}) goes on with them, and "
+            f"{name}({kept}, 0, 10_000) lets them become fewer"
+        )
     if isinstance(exploration, Optimistic):
         real_number("Optimistic's bonus", exploration.bonus)
     return exploration

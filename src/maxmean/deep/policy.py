@@ -195,6 +195,11 @@ def policies(folder: str | Path) -> list[Path]:
 def _best(folder: Path) -> Path:
     found = policies(folder)
     if not found:
+        for saved in [*folder.glob("training.safetensors"), *folder.glob("runs/*/training.safetensors")]:
+            raise AgentError(
+                f"{folder} holds agents of Gymnasium environments: load one with maxmean.KEBDQN.load({str(saved)!r}, env), or "
+                "the class that it is of"
+            )
         raise AgentError(f"there are no policies in {folder} (a training writes them when it ends)")
 
     def score(path: Path) -> float:

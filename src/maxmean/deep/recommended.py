@@ -35,7 +35,25 @@ class Recommendation:
         return replace(self, settings={name: each for name, each in self.settings.items() if name in known})
 
 
-RECOMMENDED = {kind: Recommendation("ke*-bdqn", {}) for kind in ("vector", "picture", "frames")}
+RECOMMENDED = {
+    "vector": Recommendation(
+        "ke*-bdqn",
+        {
+            "layer_norm": True,
+            "scale_observations": True,
+            "exploration": "heads:0.05",
+            "prior": 1.0,
+            "hidden": 64,
+            "loss": "huber",
+            "learning_rate": 3e-4,
+            "replay_capacity": 50_000,
+            "train_every": 4,
+            "gradient_steps": 4,
+        },
+    ),
+    "picture": Recommendation("ke*-bdqn", {}),
+    "frames": Recommendation("ke*-bdqn", {}),
+}
 """By kind of observation."""
 
 

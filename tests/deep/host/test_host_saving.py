@@ -108,6 +108,20 @@ def test_settings_come_back_as_they_were(tmp_path: Path) -> None:
     assert DQN.load(dqn.save(tmp_path / "dqn"), Walk(), eval_env=Walk()).choice == dqn.choice
 
 
+def test_what_a_training_says_of_itself_is_what_those_of_before_have_written() -> None:
+    said = DQN(Walk(), eval_env=Walk(), seed=3, measure_bias=False).describe()["host"]
+    own = {"seed": 3, "train_every": 1, "gradient_steps": 1, "measure_bias": False}
+    assert said == {**own, "network": "Perceptron(widths=(128,))"}
+    assert DQN(Walk(), eval_env=Walk(), scale_observations=True).describe()["host"]["scale_observations"] is True
+
+
+@pytest.mark.parametrize("own", [{"k": 3}, {"prior": 1.0}, {"ensemble": "networks"}, {"hidden": 9}], ids=str)
+def test_another_network_than_the_one_in_the_file_is_named(own: dict[str, Any], tmp_path: Path) -> None:
+    path = KEBDQN(Walk(), eval_env=Walk(), k=2, **small()).learn(30).save(tmp_path / "agent")
+    with pytest.raises(HostError, match=f"{next(iter(own))} cannot be changed here: the network"):
+        KEBDQN.load(path, Walk(), eval_env=Walk(), **own)
+
+
 def test_an_agent_of_other_parts_goes_on_as_if_it_had_never_stopped(tmp_path: Path) -> None:
     own: dict[str, Any] = {
         "ensemble": "networks",

@@ -43,8 +43,8 @@ class HostAgent:
     settings
         Those of the agent (``alpha``, ``kernel``, ``k``, ... ; see :mod:`maxmean.deep.agents`), of its training
         (:class:`maxmean.deep.Settings`) and of the host (:class:`maxmean.deep.host.settings.Host`: ``seed``, ``network``,
-        ``train_every``, ``gradient_steps``, ``measure_bias``). The defaults are those of the observations' kind
-        (:data:`maxmean.deep.host.settings.PRESETS`).
+        ``train_every``, ``gradient_steps``, ``measure_bias``, ``scale_observations``). The defaults are those of the
+        observations' kind (:data:`maxmean.deep.host.settings.PRESETS`).
     """
 
     make: ClassVar[Callable[..., Agent]]

@@ -45,6 +45,8 @@ ALGORITHM = one_of([make.__name__ for make in AGENTS.values()])
 
 RENAMED = {"covariance": "paired"}
 """Settings that had another name when 0.1 wrote a file."""
+BUILDING = {"ensemble", "hidden", "k", "network", "n", "prior"}
+"""Settings that say how a network is built."""
 FORMERLY = ("run.member", "run.episode_return")
 """Arrays that 0.1 wrote, and that had no meaning on the host."""
 
@@ -80,7 +82,12 @@ def load(cls: type[A], path: str | Path, env: Any, settings: dict[str, Any]) -> 
     with blaming(path):
         for name in FORMERLY:
             arrays.pop(name, None)
-        run = fitting_tree(arrays, "run.", driver.run, run_leaves)
+        try:
+            run = fitting_tree(arrays, "run.", driver.run, run_leaves)
+        except ContentError as error:
+            for name in BUILDING & settings.keys():
+                raise HostError(f"{name} cannot be changed here: the network in it was built with another") from error
+            raise
         driver.run = _with_own(run, driver.run, algorithm, take(about, "agent", mapping))
     driver.clock, algorithm.records = clock, records
     why = _restore(algorithm, text, arrays, path)

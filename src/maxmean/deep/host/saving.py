@@ -42,10 +42,19 @@ def describe(algorithm: HostAgent) -> dict[str, Any]:
         "environment": None if spec is None else spec.id,
         "agent": algorithm.agent.describe(),
         "settings": dataclasses.asdict(algorithm.settings),
-        "host": {**dataclasses.asdict(algorithm.host), "network": repr(algorithm.driver.program.network.trunk)},
+        "host": _host(algorithm),
         "world": algorithm.driver.world.describe(),
         "bias_from": "stored states" if algorithm.driver.keeps else "reset states",
     }
+
+
+def _host(algorithm: HostAgent) -> dict[str, Any]:
+    """The host's settings, in the words of the directories that trainings of 0.1 have written."""
+    said = dataclasses.asdict(algorithm.host)
+    if not algorithm.host.scale_observations:
+        del said["scale_observations"]
+    trunk = algorithm.driver.program.network.trunk
+    return {**said, "network": repr(trunk).replace(", units=()", "")}
 
 
 def save(algorithm: HostAgent, path: str | Path, *, within: Path | None = None) -> Path:

@@ -182,7 +182,13 @@ class Kind:
 KINDS = [Kind(library, dtype) for library in LIBRARIES for dtype in ("float32", "float64")]
 
 
-@pytest.fixture(params=KINDS, ids=str, scope="session")
+SELDOM = Kind("jax", "float64")
+"""A fact about every kind holds for its library in float32 and for its type in the two others; this one takes longest."""
+
+
+@pytest.fixture(
+    params=[pytest.param(k, marks=[pytest.mark.slow] * (k == SELDOM)) for k in KINDS], ids=str, scope="session"
+)
 def kind(request: pytest.FixtureRequest) -> Kind:
     """Every array kind, one after the other."""
     return request.param

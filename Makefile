@@ -1,6 +1,6 @@
 # Two commands on a bare machine with Python 3.11 or newer:
 #   make demo    sets everything up and runs the main job
-#   make test    sets everything up, then lints, checks types and runs the tests
+#   make test    sets everything up, then runs the tests, and checks style and types meanwhile
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -32,8 +32,11 @@ lint: $(VENV)/full  ## style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test: lint  ## style, types and the tests (eight minutes on two cores the first time, when all is compiled)
-	$(BIN)/pytest -n auto
+# Style and types are checked beside the tests, since the type checker keeps but one core busy. What they say comes last.
+test: $(VENV)/full  ## style, types and the tests (longest the first time, when all is compiled)
+	@$(MAKE) --no-print-directory lint >$(VENV)/lint.log 2>&1 & lint=$$!; \
+	$(BIN)/pytest -n auto; failed=$$?; \
+	wait $$lint || failed=1; cat $(VENV)/lint.log; exit $$failed
 
 test-slow: $(VENV)/full  ## the longer checks
 	MAXMEAN_TESTS_COMPILE_AS_USERS=1 $(BIN)/pytest -n auto -m slow

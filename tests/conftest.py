@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.metadata
 import os
 import signal
@@ -16,13 +17,18 @@ from typing import Any
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".pytest_cache" / "jax"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
 
+# A worker for each core is enough: threads of PyTorch and of linear algebra beside it would wait for one another, and they wait
+# by spinning. The processes that tests start, and the processes of those, have one as well.
+for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(threads, "1")
+
 # Most of the time goes into compiling programs that run for milliseconds. What is compiled here is called once or twice: favour
 # compile time. `make test-slow` compiles as users do, and repeats there what compares bits. XLA stops at a flag that it does not
 # know, so this is for the version that `make test` installs.
 PINNED = (Path(__file__).parents[1] / "constraints.txt").read_text().split()
 if "MAXMEAN_TESTS_COMPILE_AS_USERS" not in os.environ and f"jaxlib=={importlib.metadata.version('jaxlib')}" in PINNED:
     os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
-    os.environ.setdefault("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false")
+    os.environ.setdefault("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1")
 
 import hypothesis
 import jax
@@ -63,6 +69,13 @@ ORDER: tuple[str | tuple[str, ...], ...] = (
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The loops come first of all: they are on the disk when the laboratory and the documents ask for them."""
     items.sort(key=lambda item: next((i for i, start in enumerate(ORDER) if item.nodeid.startswith(start)), len(ORDER)))
+
+
+def pytest_collection_finish() -> None:
+    """Modules and tests stay to the end: the garbage collector need not look through them again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000, 10, 10)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -169,7 +182,13 @@ class Kind:
 KINDS = [Kind(library, dtype) for library in LIBRARIES for dtype in ("float32", "float64")]
 
 
-@pytest.fixture(params=KINDS, ids=str, scope="session")
+SELDOM = Kind("jax", "float64")
+"""A fact about every kind holds for its library in float32 and for its type in the two others; this one takes longest."""
+
+
+@pytest.fixture(
+    params=[pytest.param(k, marks=[pytest.mark.slow] * (k == SELDOM)) for k in KINDS], ids=str, scope="session"
+)
 def kind(request: pytest.FixtureRequest) -> Kind:
     """Every array kind, one after the other."""
     return request.param

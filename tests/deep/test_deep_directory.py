@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from rich.console import Console
@@ -249,7 +250,7 @@ def other_columns(folder: Path) -> None:
 
 def many_rows(folder: Path) -> None:
     frame = pd.read_parquet(folder / "records.parquet")
-    pd.concat([frame] * 11_000).to_parquet(folder / "records.parquet")
+    frame.take(np.tile(np.arange(len(frame)), 11_000)).to_parquet(folder / "records.parquet")
 
 
 def later(folder: Path) -> None:
@@ -369,7 +370,7 @@ def test_how_much_is_read_is_not_the_files_choice(whole: Path, tmp_path: Path) -
 
     def forge(folder: Path) -> None:
         frame = pd.read_parquet(folder / "records.parquet")
-        pd.concat([frame] * 60_000).to_parquet(folder / "records.parquet")
+        frame.take(np.tile(np.arange(len(frame)), 60_000)).to_parquet(folder / "records.parquet")
         write("steps.json", [2**31 - 1])(folder)
 
     tamper(newest, forge)

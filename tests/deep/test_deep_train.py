@@ -201,7 +201,7 @@ def test_ctrl_c_keeps_what_is_done(tmp_path: Path, whole: tuple[Path, deep.Train
     same_training(whole, (tmp_path / "run", small_training(tmp_path / "run")))
 
 
-@pytest.mark.parametrize("step", [400, 1_000])
+@pytest.mark.parametrize("step", [pytest.param(400, marks=pytest.mark.slow), 1_000])
 def test_ctrl_c_just_before_a_test_loses_no_record(
     tmp_path: Path, whole: tuple[Path, deep.Training], monkeypatch: pytest.MonkeyPatch, step: int
 ) -> None:

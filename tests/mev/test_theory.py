@@ -537,7 +537,7 @@ def test_appendix_b_at_two_options_is_appendix_a(kernel: mev.Kernel) -> None:
         assert general.value == pytest.approx(pair.expectation, abs=1e-9)
 
 
-@pytest.mark.parametrize("options", [3, 4, 6])
+@pytest.mark.parametrize("options", [3, 4, pytest.param(6, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kernel", [mev.Gaussian(), mev.Indicator(0.15), mev.Epanechnikov()])
 def test_appendix_b_is_the_mean_of_simulated_estimates(options: int, kernel: mev.Kernel) -> None:
     means, variances = np.linspace(0.0, 1.0, options), np.linspace(0.3, 1.5, options)

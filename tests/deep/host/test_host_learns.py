@@ -19,7 +19,10 @@ def best_return(kind: type[HostAgent], env: str, steps: int, score: float, **set
     return float(agent.table["test_return"].max())
 
 
-@pytest.mark.parametrize(("kind", "own"), [(DQN, {}), (KEBDQN, {"k": 3})], ids=["dqn", "ke-bdqn"])
+@pytest.mark.parametrize(
+    ("kind", "own"),
+    [pytest.param(DQN, {}, id="dqn"), pytest.param(KEBDQN, {"k": 3}, id="ke-bdqn", marks=pytest.mark.slow)],
+)
 def test_cartpole_stands_for_195_steps(kind: type[HostAgent], own: dict[str, Any]) -> None:
     """Ten test episodes of 195 steps on average, which was once called solved, within 10,000 steps."""
     assert best_return(kind, "CartPole-v1", 10_000, 195.0, test_interval=1_000, **own) >= 195.0

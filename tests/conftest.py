@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import importlib.metadata
 import os
 import signal
@@ -69,13 +68,6 @@ ORDER: tuple[str | tuple[str, ...], ...] = (
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The loops come first of all: they are on the disk when the laboratory and the documents ask for them."""
     items.sort(key=lambda item: next((i for i, start in enumerate(ORDER) if item.nodeid.startswith(start)), len(ORDER)))
-
-
-def pytest_collection_finish() -> None:
-    """Modules and tests stay to the end: the garbage collector need not look through them again and again."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(10_000, 10, 10)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -198,3 +198,12 @@ class Results(Generic[S]):
     """What is wrong with those of the missing shards that are there."""
     apart: Mapping[S, pd.DataFrame] = field(default_factory=dict)
     """The tables of shards with settings of their own, by those: they are not joined with the others."""
+    _places: dict[tuple[str, ...], dict[Any, Any]] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def rows(self, **where: Any) -> pd.DataFrame:
+        """The rows of the table that have these values in these columns; where they are is looked up once for all values."""
+        columns = tuple(where)
+        if columns not in self._places:
+            self._places[columns] = self.table.groupby(list(columns), sort=False).indices
+        values = tuple(where.values())
+        return self.table.take(self._places[columns].get(values if len(values) > 1 else values[0], ()))

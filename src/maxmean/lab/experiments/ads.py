@@ -165,8 +165,7 @@ def _paired(results: Results[Settings], problem: str, worse: str, better: str) -
 
 def _column(results: Results[Settings], problem: str, label: str, column: str) -> np.ndarray:
     """One number a block, in the order of the runs, the same for all estimators."""
-    table = results.table
-    return table.loc[(table["problem"] == problem) & (table["estimator"] == label), column].to_numpy()
+    return results.rows(problem=problem, estimator=label)[column].to_numpy()
 
 
 @Ads.claim("A1", "TE(0.1) and KE(Gaussian) have less MSE than ME, DE and WE in most of the six settings", "7.1")

@@ -71,7 +71,7 @@ def _paths(settings: Settings, rng: np.random.Generator) -> pd.DataFrame:
 
 
 def _draw_paths(results: Results[Settings]) -> Figure:
-    table = results.table[results.table["what"] == "sample"]
+    table = results.rows(what="sample")
     figure, axes = canvas(1, len(results.settings.rhos), sharey=True, width=10, height=2.2)
     for ax, (rho, rows) in zip(axes.flat, table.groupby("rho"), strict=True):
         for k, (option, path) in enumerate(rows.groupby("option")):

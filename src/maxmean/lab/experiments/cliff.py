@@ -145,7 +145,7 @@ def _curves(results: Results[Settings]) -> Figure:
     figure, axes = canvas(2, 2, sharex=True, width=10, height=3.0)
     for column, rule in enumerate(RULES):
         for k, name in enumerate(ALGORITHMS):
-            rows = results.table[(results.table["algorithm"] == name) & (results.table["rule"] == rule)]
+            rows = results.rows(algorithm=name, rule=rule)
             means = rows.groupby("episode")[["return", "value"]].mean()
             line(axes[0, column], means.index, means["return"].clip(-120), name, k)
             line(axes[1, column], means.index, means["value"], name, k)
@@ -159,7 +159,7 @@ def _curves(results: Results[Settings]) -> Figure:
 
 def _blocks(results: Results[Settings], name: str, rule: str, column: str, last: int | None) -> np.ndarray:
     """Mean of a column over the last so many episodes, or over all, one number a block."""
-    table = results.table[(results.table["algorithm"] == name) & (results.table["rule"] == rule)]
+    table = results.rows(algorithm=name, rule=rule)
     if last is not None:
         table = table[table["episode"] > results.settings.episodes - last]
     return table.groupby("block")[column].mean().to_numpy()

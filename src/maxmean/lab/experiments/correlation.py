@@ -53,7 +53,7 @@ def _pairs(settings: Settings, rng: np.random.Generator) -> pd.DataFrame:
 
 
 def _draw_pairs(results: Results[Settings]) -> Figure:
-    table = results.table[results.table["what"] == "sample"]
+    table = results.rows(what="sample")
     figure, axes = canvas(1, len(results.settings.rhos), sharex=True, sharey=True, width=10, height=2.7)
     for ax, (rho, rows) in zip(axes.flat, table.groupby("rho"), strict=True):
         ax.scatter(rows["x"], rows["y"], s=5, color="#3b82c4", alpha=0.7, lw=0)

@@ -248,7 +248,7 @@ def _s3(results: Results[Settings]) -> Finding:
 
 @GaussianPair.claim("S4", "TE(0.5) equals ME on every data set", "3.1")
 def _s4(results: Results[Settings]) -> Finding:
-    row = results.table[results.table["what"] == "random data sets"].iloc[0]
+    row = results.rows(what="random data sets").iloc[0]
     same = np.abs(curve(results, "te(0.5)", "bias") - curve(results, "me", "bias")).max()
     return Finding(
         {
@@ -274,7 +274,7 @@ def _s5(results: Results[Settings]) -> Finding:
 
 @GaussianPair.claim("S6", "TE and KE stay within the means; bias and variance within the printed bounds", "3.1, 3.2")
 def _s6(results: Results[Settings]) -> Finding:
-    row = results.table[results.table["what"] == "random data sets"].iloc[0]
+    row = results.rows(what="random data sets").iloc[0]
     room = min(_random(results, f"room {m}").min() for m in ("me", "de", "cve", "we", "te", "ke"))
     worst = {m: float(_random(results, f"variance {m}").max()) for m in ("te", "ke")}
     on_curve = {name: curve(results, name, "variance").max() for name in ESTIMATORS if name.startswith(("te", "ke"))}

@@ -163,7 +163,7 @@ def _curve(
 
 
 def _panels(results: Results[Settings]) -> Figure:
-    table = results.table[results.table["what"] == "curve"]
+    table = results.rows(what="curve")
     figure, axes = canvas(2, 2, width=10, height=2.9)
     ends = {}
     for k, name in enumerate(ALGORITHMS):
@@ -189,7 +189,7 @@ def _panels(results: Results[Settings]) -> Figure:
 
 
 def _initial(results: Results[Settings]) -> Figure:
-    table = results.table[results.table["what"] == "initial values"]
+    table = results.rows(what="initial values")
     omegas = sorted(table["omega"].unique())
     figure, axes = canvas(1, len(omegas), sharey=True, width=10, height=2.8)
     for ax, omega in zip(axes.flat, omegas, strict=True):
@@ -211,14 +211,14 @@ def _final(results: Results[Settings], name: str) -> Measured:
 
 def _blocks(results: Results[Settings], name: str, column: str, episodes: slice) -> np.ndarray:
     """Mean of a column over some episodes, one number a block."""
-    table = results.table[(results.table["what"] == "curve") & (results.table["algorithm"] == name)]
+    table = results.rows(what="curve", algorithm=name)
     wide = table.sort_values(["block", "episode"])[column].to_numpy().reshape(results.settings.blocks, -1)
     return np.nanmean(wide[:, episodes], axis=1)
 
 
 def _highest(results: Results[Settings], name: str) -> Measured:
     """The value of (A, left) in the episode in which it is highest on average."""
-    table = results.table[(results.table["what"] == "curve") & (results.table["algorithm"] == name)]
+    table = results.rows(what="curve", algorithm=name)
     wide = table.sort_values(["block", "episode"])["value"].to_numpy().reshape(results.settings.blocks, -1)
     return Measured.mean(wide[:, wide.mean(axis=0).argmax()])
 
@@ -272,7 +272,7 @@ def _m2(results: Results[Settings]) -> Finding:
 
 @MaximizationBias.claim("M3", "TE-Q(0.5) is Q-learning", "7.2")
 def _m3(results: Results[Settings]) -> Finding:
-    row = results.table[results.table["what"] == "identity"].iloc[0]
+    row = results.rows(what="identity").iloc[0]
     return Finding(
         {"no run in which a value differs by a bit": Measured.exact(0.5 - row["different"])},
         {"runs": Measured.exact(row["runs"])},

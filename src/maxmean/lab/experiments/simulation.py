@@ -167,7 +167,7 @@ class Curves:
     """Quick look-ups for the judges: per-run values of one estimator at one rho, shape (runs, gaps)."""
 
     def __init__(self, results: Results[Settings]) -> None:
-        table = results.table[results.table["what"] == "study"]
+        table = results.rows(what="study")
         self._values = {
             (rho, name): rows.sort_values(["run", "mu1"])
             for (rho, name), rows in table.groupby(["rho", "estimator"], sort=False)

@@ -56,15 +56,17 @@ class Ends:
         return sorted({rate for own, rate, _ in self._run if own == game})
 
     @cached_property
-    def _run(self) -> set[tuple[str, float, str]]:
-        return {*self.means.index.droplevel("seed")}
+    def _run(self) -> dict[tuple[str, float, str], pd.DataFrame]:
+        """The means of each game, learning rate and variant that was run, by seed."""
+        keys = ["game", "learning_rate", "variant"]
+        return {run: rows.droplevel(keys) for run, rows in self.means.groupby(level=keys)}
 
     @property
     def rate(self) -> float:
         return middle_rate(self.settings.learning_rates)
 
     def __call__(self, column: str, game: str, variant: str, rate: float | None = None) -> np.ndarray:
-        found = self.means.loc[(game, self.rate if rate is None else rate, variant)]
+        found = self._run[game, self.rate if rate is None else rate, variant]
         return np.asarray(found[column], dtype=float)
 
     def shares(self, column: str, *variants: str) -> list[np.ndarray]:
@@ -74,7 +76,7 @@ class Ends:
             best = max(self(column, game, name).mean() for name in self.variants(game))
             if not best > 0:
                 raise NotRunError(f"No variant has a return above zero on {game}.")
-            columns = [self.means.loc[(game, self.rate, name)][column] for name in variants]
+            columns = [self._run[game, self.rate, name][column] for name in variants]
             if not (seeds := sorted(set.intersection(*({*each.index} for each in columns)))):
                 raise NotRunError(f"No seed was run with all of {listed(variants)} on {game}.")
             found.append(np.mean([each.loc[seeds] for each in columns], axis=0) / best)

@@ -17,24 +17,32 @@ _SLACK = 1e-6  # asymmetry and negative eigenvalues of a correlation matrix that
 
 def max_quantile(covariance: np.ndarray, beta: float) -> float:
     """c_beta, the 1 - beta quantile of the largest |xi_j|/sigma_j; refuses a matrix that is no covariance matrix."""
+    correlation = correlation_of(covariance)
+    if correlation is None:
+        return _independent_quantile(int(np.count_nonzero(diagonal(covariance) > 0)), beta)
+    return _correlated_quantile(correlation.tobytes(), len(correlation), beta)
+
+
+def correlation_of(covariance: np.ndarray) -> np.ndarray | None:
+    """The correlations of the options that have a variance; None where there are none. Refuses what is no covariance matrix."""
     errors = np.sqrt(diagonal(covariance))
     doubtful = errors > 0
-    if covariance.ndim == 2 and np.count_nonzero(covariance) > np.count_nonzero(doubtful):
-        if covariance[~doubtful].any() or covariance[:, ~doubtful].any():
-            raise ArgumentError("covariance must be positive semi-definite, but an option without variance covaries")
-        errors = errors[doubtful]
-        with np.errstate(over="ignore", under="ignore"):
-            correlation = covariance[np.ix_(doubtful, doubtful)] / errors / errors[:, None]
-        correlation = np.clip(correlation, -2, 2)  # finite, and still refused
-        asymmetry = np.abs(correlation - correlation.T)
-        if asymmetry.max() > _SLACK:
-            i, j = np.flatnonzero(doubtful)[list(np.unravel_index(asymmetry.argmax(), asymmetry.shape))]
-            raise ArgumentError(
-                f"covariance must be symmetric, but holds {covariance[i, j]:g} and {covariance[j, i]:g} "
-                f"for options {i} and {j}"
-            )
-        return _correlated_quantile(correlation.tobytes(), errors.size, beta)
-    return _independent_quantile(int(np.count_nonzero(doubtful)), beta)
+    if covariance.ndim == 1 or np.count_nonzero(covariance) <= np.count_nonzero(doubtful):
+        return None
+    if covariance[~doubtful].any() or covariance[:, ~doubtful].any():
+        raise ArgumentError("covariance must be positive semi-definite, but an option without variance covaries")
+    errors = errors[doubtful]
+    with np.errstate(over="ignore", under="ignore"):
+        correlation = covariance[np.ix_(doubtful, doubtful)] / errors / errors[:, None]
+    correlation = np.clip(correlation, -2, 2)  # finite, and still refused
+    asymmetry = np.abs(correlation - correlation.T)
+    if asymmetry.max() > _SLACK:
+        i, j = np.flatnonzero(doubtful)[list(np.unravel_index(asymmetry.argmax(), asymmetry.shape))]
+        raise ArgumentError(
+            f"covariance must be symmetric, but holds {covariance[i, j]:g} and {covariance[j, i]:g} "
+            f"for options {i} and {j}"
+        )
+    return correlation
 
 
 def _independent_quantile(options: int, beta: float) -> float:
@@ -52,29 +60,18 @@ def _correlated_quantile(matrix: bytes, options: int, beta: float) -> float:
     one. This importance sampling (Adler, Blanchet and Liu, 2012) makes every draw a rare event: thousands suffice.
     """
     correlation = np.frombuffer(matrix).reshape(options, options)
-    spectrum, vectors = np.linalg.eigh((correlation + correlation.T) / 2)
-    if spectrum[0] < -_SLACK * options:
-        raise ArgumentError(
-            f"covariance must be positive semi-definite, but its correlation matrix has eigenvalue {spectrum[0]:.3g}"
-        )
+    root = _root(correlation)
     if beta == 0:
         return math.inf
     from scipy.optimize import brentq
-    from scipy.stats import qmc
 
     ndtr, ndtri = special(np).ndtr, special(np).ndtri
-    kept = np.flatnonzero(spectrum > 1e-14 * options)[::-1]  # the first dimensions are the most evenly filled
-    dimensions = kept.size + 2
-    points = qmc.Sobol(dimensions, scramble=False).random_base2(_LOG2_DRAWS)
-    # A random shift instead of scrambling: the same on every version of SciPy.
-    points += np.random.default_rng(0).random(dimensions)  # in place, for there may be thousands of dimensions
-    points %= 1
-    np.clip(points, 1e-16, 1 - 1e-16, out=points)
+    points = _uniform_points(len(root) + 2)
     chosen = np.minimum((points[:, 0] * options).astype(int), options - 1)
     tails = points[:, 1].copy()
     ndtri(points, out=points)
-    draws = points[:, 2:] @ (vectors[:, kept] * np.sqrt(spectrum[kept])).T
-    del points, vectors
+    draws = points[:, 2:] @ root
+    del points, root
     step = max(1, _HELD // options)
     pieces = [slice(k, k + step) for k in range(0, len(draws), step)]
     for piece in pieces:  # the part of xi that is independent of xi_j
@@ -95,6 +92,42 @@ def _correlated_quantile(matrix: bytes, options: int, beta: float) -> float:
     low, high = (-float(ndtri(beta / (2 * m))) for m in (1, options))
     root = float(brentq(surplus, low * (1 - 1e-9), high * (1 + 1e-9), xtol=1e-9))
     return min(max(root, low), _independent_quantile(options, beta))
+
+
+def student_points(correlation: np.ndarray, freedom: float = math.inf) -> np.ndarray:
+    """Points that fill a multivariate Student distribution evenly, [draws, options], always the same ones."""
+    ndtri = special(np).ndtri
+    root = _root(correlation)
+    if math.isinf(freedom):
+        return np.asarray(ndtri(_uniform_points(len(root))) @ root)
+    from scipy.special import chdtri
+
+    points = _uniform_points(len(root) + 1)
+    spread = np.sqrt(freedom / chdtri(freedom, points[:, 0]))
+    return np.asarray(ndtri(points[:, 1:]) @ root * spread[:, None])
+
+
+def _root(correlation: np.ndarray) -> np.ndarray:
+    """R with R'R = ``correlation``, the largest part first, without the parts that are zero."""
+    options = len(correlation)
+    spectrum, vectors = np.linalg.eigh((correlation + correlation.T) / 2)
+    if spectrum[0] < -_SLACK * options:
+        raise ArgumentError(
+            f"covariance must be positive semi-definite, but its correlation matrix has eigenvalue {spectrum[0]:.3g}"
+        )
+    kept = np.flatnonzero(spectrum > 1e-14 * options)[::-1]  # the first dimensions are the most evenly filled
+    return np.asarray((vectors[:, kept] * np.sqrt(spectrum[kept])).T)
+
+
+def _uniform_points(dimensions: int) -> np.ndarray:
+    """Quasi-random points of the unit cube, always the same ones."""
+    from scipy.stats import qmc
+
+    points = qmc.Sobol(dimensions, scramble=False).random_base2(_LOG2_DRAWS)
+    # A random shift instead of scrambling: the same on every version of SciPy.
+    points += np.random.default_rng(0).random(dimensions)  # in place, for there may be thousands of dimensions
+    points %= 1
+    return np.clip(points, 1e-16, 1 - 1e-16, out=points)
 
 
 def diagonal(covariance: np.ndarray) -> np.ndarray:

@@ -108,7 +108,7 @@ def infer_winner(means: Array, covariance: Array, *, level: float = 0.95, beta: 
     >>> round(winner.hybrid.value, 2), [round(end, 2) for end in winner.hybrid.interval]
     (0.59, [-0.55, 1.95])
     """
-    estimates, covariances = _checked(means, covariance)
+    estimates, covariances = checked(means, covariance)
     if not 0 < level < 1:
         raise ArgumentError(f"level must lie strictly between 0 and 1, not {level}")
     beta = round((1 - level) / 10, 12) if beta is None else beta  # rounded: 0.005, not 0.0050000000000000044
@@ -155,7 +155,8 @@ def _distances(means: np.ndarray, covariance: np.ndarray, winner: int) -> tuple[
     return float(np.min(below, initial=np.inf)), float(np.min(above, initial=np.inf))
 
 
-def _checked(means: Array, covariance: Array) -> tuple[np.ndarray, np.ndarray]:
+def checked(means: Array, covariance: Array) -> tuple[np.ndarray, np.ndarray]:
+    """Means and their covariances as arrays of floats, if they fit."""
     estimates, covariances = np.asarray(means, dtype=float), np.asarray(covariance, dtype=float)
     options = estimates.size
     if estimates.ndim != 1 or options == 0:

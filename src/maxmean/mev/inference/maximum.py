@@ -95,7 +95,7 @@ def _lower_end(x: np.ndarray, s: np.ndarray, df: np.ndarray, tail: float, exceed
     bounds = x + upper_quantile(first / len(x), df) * s
 
     def accepted(t: np.ndarray) -> np.ndarray:
-        strongest = np.min(_tail_probability((x - t[:, None]) / s, df), axis=-1)
+        strongest = np.min(tail_probability((x - t[:, None]) / s, df), axis=-1)
         behind = np.maximum((t[:, None] - bounds) / s, 0.0)
         return exceeds(strongest, behind) >= tail - first
 
@@ -120,7 +120,7 @@ def first_true(accepted: Callable[[np.ndarray], np.ndarray], low: float, high: f
 
 def _independent(df: np.ndarray) -> Exceeds:
     def exceeds(strongest: np.ndarray, behind: np.ndarray) -> np.ndarray:
-        each = _tail_probability(upper_quantile(strongest[:, None], df) + behind, df)
+        each = tail_probability(upper_quantile(strongest[:, None], df) + behind, df)
         return np.asarray(-np.expm1(np.sum(np.log1p(-np.minimum(each, 1.0 - 1e-16)), axis=-1)))
 
     return exceeds
@@ -147,7 +147,7 @@ def upper_quantile(tail: float | np.ndarray, freedom: np.ndarray) -> np.ndarray:
     return np.where(finite, -stdtrit(np.where(finite, freedom, 1.0), tail), -ndtri(tail))
 
 
-def _tail_probability(value: np.ndarray, freedom: np.ndarray) -> np.ndarray:
+def tail_probability(value: np.ndarray, freedom: np.ndarray) -> np.ndarray:
     """P(Student's distribution exceeds ``value``)."""
     from scipy.special import ndtr, stdtr
 

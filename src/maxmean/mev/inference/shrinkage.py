@@ -1,0 +1,145 @@
+r"""Shrinkage: all means drawn towards each other, by as much as their spread beyond chance allows.
+
+The true means are taken for draws from a normal distribution, :math:`\mu_i \sim N(m, \tau^2)`, and the estimates for
+:math:`x \sim N(\mu, \Sigma)`. Nothing has to be chosen: m has a flat prior and tau the uniform shrinkage prior (Daniels, 1999),
+under which the share :math:`s^2/(s^2 + \tau^2)` by which a usual mean is drawn in is uniform between 0 and 1. What is not known
+about m and tau is integrated over, so that intervals are not too short with few options (Morris, JASA 1983).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..arrays import Array, special
+from .maximum import tail_of
+from .simultaneous import diagonal
+from .winner import checked
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(96)
+_DRAWS = 20_000
+_CHUNK = 4_000_000  # numbers held at once
+
+
+@dataclass(frozen=True)
+class Shrinkage:
+    """The posterior of the means: a mixture of normal distributions, one for each value of the prior's spread."""
+
+    weights: np.ndarray
+    """[K]: how probable each spread is."""
+    spreads: np.ndarray
+    """[K]: tau."""
+    means: np.ndarray
+    """[K, M]: the means' posterior expectations, given tau."""
+    errors: np.ndarray
+    """[K, M]: their standard deviations."""
+    chances: np.ndarray
+    """[M]: the probability that an option is the best."""
+
+    @property
+    def values(self) -> np.ndarray:
+        """Posterior expectations, shape ``(M,)``: estimates that are not too high for the options that look best."""
+        return self.weights @ self.means
+
+    def intervals(self, level: float = 0.95) -> np.ndarray:
+        """Equal-tailed posterior intervals, shape ``(M, 2)``."""
+        tail = tail_of(level)
+        return np.stack([self._quantile(tail), self._quantile(1 - tail)], axis=-1)
+
+    def _quantile(self, share: float) -> np.ndarray:
+        ndtr = special(np).ndtr
+        reach = 12.0 * self.errors.max(axis=0)
+        low, high = self.means.min(axis=0) - reach, self.means.max(axis=0) + reach
+        safe = np.maximum(self.errors, np.finfo(float).tiny)
+        for _ in range(100):
+            middle = (low + high) / 2
+            below = self.weights @ ndtr((middle - self.means) / safe) < share
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        return (low + high) / 2
+
+
+def shrink(means: Array, covariance: Array, *, seed: int = 0) -> Shrinkage:
+    r"""The posterior of the means under a normal prior whose centre and spread are learned from all of them.
+
+    Given tau, with :math:`S = \Sigma + \tau^2 I` and the weighted mean :math:`\hat m` of variance v,
+
+    .. math:: E(\mu) = x - \Sigma S^{-1} (x - \hat m 1), \qquad
+              Var(\mu) = \Sigma - \Sigma S^{-1} \Sigma + v\, \Sigma S^{-1} 1 1' S^{-1} \Sigma.
+
+    Parameters
+    ----------
+    means, covariance
+        As in :func:`maxmean.mev.inference.maximum_interval`.
+    seed
+        Of the draws that tell which option is best: 20,000, so that a probability has a standard error of 0.004 at most.
+
+    Examples
+    --------
+    >>> posterior = shrink([0.0, 1.0, 2.0, 9.0], [1.0, 1.0, 1.0, 1.0])
+    >>> posterior.values.round(1).tolist()
+    [0.3, 1.2, 2.1, 8.5]
+    >>> shrink([0.0, 0.1, 0.2], [1.0, 1.0, 1.0]).values.round(2).tolist()
+    [0.08, 0.1, 0.12]
+    """
+    x, covariances = checked(means, covariance)
+    variances = diagonal(covariances)
+    if len(x) == 1 or not variances.any():
+        best = (x == x.max()) / np.count_nonzero(x == x.max())
+        return Shrinkage(np.ones(1), np.array([math.inf]), x[None], np.sqrt(variances)[None], best)
+    usual = 1 / float(np.mean(1 / variances[variances > 0]))
+    share = (_NODES + 1) / 2
+    spread = usual * (1 - share) / share  # tau^2, of a uniform share
+    if covariances.ndim == 1:
+        spectrum, vectors = covariances, None
+        turned, ones = x, np.ones_like(x)
+    else:
+        spectrum, vectors = np.linalg.eigh(covariances)
+        spectrum = np.maximum(spectrum, 0.0)
+        turned, ones = vectors.T @ x, vectors.sum(axis=0)
+    total = spectrum + spread[:, None]  # [K, M]
+    precision = np.square(ones) / total
+    doubt = 1 / precision.sum(axis=-1)  # of the centre
+    centre = doubt * (ones * turned / total).sum(axis=-1)
+    apart = turned - centre[:, None] * ones
+    log_evidence = 0.5 * (np.log(doubt) - np.log(total).sum(axis=-1) - (np.square(apart) / total).sum(axis=-1))
+    weights = _WEIGHTS * np.exp(log_evidence - log_evidence.max())
+    weights /= weights.sum()
+    inward = spectrum / total  # how far each direction is drawn in
+    expected, kept = turned - inward * apart, spectrum * (1 - inward)
+    pull = inward * ones
+    if vectors is None:
+        errors = np.sqrt(kept + np.square(pull) * doubt[:, None])
+    else:
+        expected, errors = (
+            expected @ vectors.T,
+            np.sqrt(kept @ np.square(vectors).T + np.square(pull @ vectors.T) * doubt[:, None]),
+        )
+    chances = _chances(weights, expected if vectors is None else expected @ vectors, kept, pull, doubt, vectors, seed)
+    return Shrinkage(weights, np.sqrt(spread), expected, errors, chances)
+
+
+def _chances(
+    weights: np.ndarray,
+    expected: np.ndarray,
+    kept: np.ndarray,
+    pull: np.ndarray,
+    doubt: np.ndarray,
+    vectors: np.ndarray | None,
+    seed: int,
+) -> np.ndarray:
+    """How often each option is the best of a draw from the posterior; ties are shared."""
+    rng = np.random.default_rng(seed)
+    options = expected.shape[-1]
+    node = np.searchsorted(np.cumsum(weights), (np.arange(_DRAWS) + 0.5) / _DRAWS).clip(max=len(weights) - 1)
+    wins, roots, centre = np.zeros(options), np.sqrt(kept), np.sqrt(doubt)
+    for k in range(0, _DRAWS, step := max(1, _CHUNK // options)):
+        which = node[k : k + step]
+        drawn = expected[which] + roots[which] * rng.standard_normal((len(which), options))
+        drawn += pull[which] * (centre[which] * rng.standard_normal(len(which)))[:, None]
+        if vectors is not None:
+            drawn = drawn @ vectors.T
+        best = drawn == drawn.max(axis=-1, keepdims=True)
+        wins += (best / best.sum(axis=-1, keepdims=True)).sum(axis=0)
+    return wins / _DRAWS

@@ -1,7 +1,24 @@
-"""How sure are we? The bootstrap of the estimators, the probability of being best, and the winner's own mean."""
+"""How sure are we? Intervals for the maximum, the set of the best, ranks, shrinkage, the winner's own mean, and the bootstrap."""
 
 from .best import probability_best
+from .maximum import maximum_interval, maximum_rate_interval
+from .ranks import best_set, rank_intervals
 from .resampling import RESAMPLES, Bootstrap, bootstrap
+from .shrinkage import Shrinkage, shrink
 from .winner import Winner, WinnerMean, infer_winner
 
-__all__ = ["RESAMPLES", "Bootstrap", "Winner", "WinnerMean", "bootstrap", "infer_winner", "probability_best"]
+__all__ = [
+    "RESAMPLES",
+    "Bootstrap",
+    "Shrinkage",
+    "Winner",
+    "WinnerMean",
+    "best_set",
+    "bootstrap",
+    "infer_winner",
+    "maximum_interval",
+    "maximum_rate_interval",
+    "probability_best",
+    "rank_intervals",
+    "shrink",
+]

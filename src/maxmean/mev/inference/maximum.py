@@ -56,14 +56,14 @@ def maximum_interval(
     Examples
     --------
     >>> [round(end, 3) for end in maximum_interval([1.0, 0.7, -1.0], [0.25, 0.25, 0.25])]
-    [-0.104, 1.98]
+    [-0.215, 1.98]
 
     One option far ahead, and one alone:
 
     >>> [round(end, 3) for end in maximum_interval([9.0, 0.7, -1.0], [0.25, 0.25, 0.25])]
-    [7.981, 9.98]
+    [7.998, 9.98]
     >>> [round(end, 3) for end in maximum_interval([9.0], [0.25])]
-    [7.981, 9.98]
+    [7.998, 9.98]
     """
     estimates, covariances = checked(means, covariance)
     tail = tail_of(level)
@@ -170,9 +170,9 @@ def maximum_rate_interval(successes: Array, trials: Array, *, level: float = 0.9
     >>> [round(end, 4) for end in maximum_rate_interval([0], [20])]
     [0.0, 0.1684]
     >>> [round(end, 4) for end in maximum_rate_interval([30, 36, 2], [1000, 1000, 50])]
-    [0.0252, 0.1371]
+    [0.0233, 0.1371]
     """
-    from scipy.special import bdtrc, betaincinv
+    from scipy.special import betaincinv
 
     k, n = (np.asarray(each, float) for each in (successes, trials))
     tail = tail_of(level)
@@ -181,30 +181,31 @@ def maximum_rate_interval(successes: Array, trials: Array, *, level: float = 0.9
     def upper(tail: float) -> np.ndarray:
         return np.where(k < n, betaincinv(k + 1, np.maximum(n - k, 1), 1 - tail), 1.0)
 
-    def at_least(count: np.ndarray, rate: np.ndarray) -> np.ndarray:
-        return np.where(count > 0, bdtrc(np.maximum(count - 1, 0), n, rate), 1.0)
-
     bounds = upper(first / len(k))
 
     def accepted(t: np.ndarray) -> np.ndarray:
         rate = np.broadcast_to(t[:, None], (len(t), len(k)))
-        strongest = np.min(at_least(np.broadcast_to(k, rate.shape), rate), axis=-1)
+        strongest = np.min(_at_least(k, n, rate), axis=-1)
         needed = _smallest_count(strongest[:, None], n, rate)
-        each = at_least(needed, np.minimum(rate, bounds))
+        each = _at_least(needed, n, np.minimum(rate, bounds))
         return -np.expm1(np.sum(np.log1p(-np.minimum(each, 1.0 - 1e-16)), axis=-1)) >= tail - first
 
     return first_true(accepted, 0.0, float(np.max(k / n))), float(np.max(upper(tail)))
 
 
-def _smallest_count(tail: np.ndarray, n: np.ndarray, rate: np.ndarray) -> np.ndarray:
-    """The smallest count k with P(at least k successes) <= ``tail``, by bisection; n + 1 where there is none."""
-    from scipy.special import bdtrc
+def _at_least(count: np.ndarray, trials: np.ndarray, rate: np.ndarray) -> np.ndarray:
+    """P(at least so many successes)."""
+    from scipy.special import betainc
 
-    low, high = np.zeros(rate.shape), np.broadcast_to(n + 1, rate.shape).copy()
+    inside = np.clip(count, 1, trials)
+    return np.where(count < 1, 1.0, np.where(count > trials, 0.0, betainc(inside, trials - inside + 1, rate)))
+
+
+def _smallest_count(tail: np.ndarray, trials: np.ndarray, rate: np.ndarray) -> np.ndarray:
+    """The smallest count k with P(at least k successes) <= ``tail``, by bisection; trials + 1 where none is so rare."""
+    low, high = np.zeros(rate.shape), np.broadcast_to(trials + 1, rate.shape).copy()
     while (low < high).any():
         middle = np.floor((low + high) / 2)
-        small = np.where(middle > 0, bdtrc(np.clip(middle - 1, 0, n), n, rate), 1.0) <= tail * (1 + 1e-12)
-        small |= middle > n
-        low, high = np.where(small, low, middle + 1), np.where(small, middle, high)
-        high = np.maximum(low, high)
+        rare = _at_least(middle, trials, rate) <= tail * (1 + 1e-12)  # the observed count itself is as rare as it is
+        low, high = np.where(rare, low, np.minimum(middle + 1, high)), np.where(rare, middle, high)
     return high

@@ -1,8 +1,8 @@
 r"""Who is best: a set that holds the best option, and an interval for every option's rank.
 
-Both come from tests of differences (Mogstad, Romano, Shaikh and Wilhelm, "Inference for ranks with applications to mobility across
-neighbourhoods and academic achievement across countries", Review of Economic Studies 91, 2024). A difference with estimated
-variances is compared by Welch's degrees of freedom: its t-statistic is turned into the normal score with the same probability.
+Both come from tests of differences (Mogstad, Romano, Shaikh and Wilhelm, "Inference for ranks with applications to mobility
+across neighbourhoods and academic achievement across countries", Review of Economic Studies 91, 2024). A difference with
+estimated variances has Welch's degrees of freedom: its t-statistic is turned into the normal score with the same probability.
 """
 
 from __future__ import annotations
@@ -144,9 +144,9 @@ def _noise(covariances: np.ndarray) -> np.ndarray:
 
 def _step_down(covariances: np.ndarray, scores: np.ndarray, spreads: np.ndarray, alpha: float) -> np.ndarray:
     """Which j are significantly better than which i, [j, i]."""
-    points = _noise(covariances)
     better = np.isposinf(scores)
     open_ = (spreads > 0) & ~np.eye(len(spreads), dtype=bool)
+    points = _noise(covariances) if open_.any() else np.empty((0, 0))
     while open_.any():
         j, i = np.nonzero(open_)
         largest = np.full(len(points), -np.inf)

@@ -2,8 +2,9 @@ r"""Shrinkage: all means drawn towards each other, by as much as their spread be
 
 The true means are taken for draws from a normal distribution, :math:`\mu_i \sim N(m, \tau^2)`, and the estimates for
 :math:`x \sim N(\mu, \Sigma)`. Nothing has to be chosen: m has a flat prior and tau the uniform shrinkage prior (Daniels, 1999),
-under which the share :math:`s^2/(s^2 + \tau^2)` by which a usual mean is drawn in is uniform between 0 and 1. What is not known
-about m and tau is integrated over, so that intervals are not too short with few options (Morris, JASA 1983).
+under which the share :math:`s^2/(s^2 + \tau^2)` by which a usual mean is drawn in is uniform between 0 and 1; a usual
+:math:`s^2` is half the variance of a difference, the harmonic mean over all pairs. What is not known about m and tau is
+integrated over, so that intervals are not too short with few options (Morris, JASA 1983).
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ from .maximum import tail_of
 from .simultaneous import diagonal
 from .winner import checked
 
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(96)
+_COARSE, _FINE = 240, 160
+"""Spreads at which the evidence is looked at, first to find where it is, then to integrate over it."""
+_NOTHING = -25.0
+"""Logarithm of what is nothing beside the largest evidence."""
 _DRAWS = 20_000
 _CHUNK = 4_000_000  # numbers held at once
 
@@ -79,18 +83,15 @@ def shrink(means: Array, covariance: Array, *, seed: int = 0) -> Shrinkage:
     --------
     >>> posterior = shrink([0.0, 1.0, 2.0, 9.0], [1.0, 1.0, 1.0, 1.0])
     >>> posterior.values.round(1).tolist()
-    [0.3, 1.2, 2.1, 8.5]
+    [0.3, 1.2, 2.1, 8.4]
     >>> shrink([0.0, 0.1, 0.2], [1.0, 1.0, 1.0]).values.round(2).tolist()
-    [0.08, 0.1, 0.12]
+    [0.07, 0.1, 0.13]
     """
     x, covariances = checked(means, covariance)
     variances = diagonal(covariances)
     if len(x) == 1 or not variances.any():
         best = (x == x.max()) / np.count_nonzero(x == x.max())
         return Shrinkage(np.ones(1), np.array([math.inf]), x[None], np.sqrt(variances)[None], best)
-    usual = 1 / float(np.mean(1 / variances[variances > 0]))
-    share = (_NODES + 1) / 2
-    spread = usual * (1 - share) / share  # tau^2, of a uniform share
     if covariances.ndim == 1:
         spectrum, vectors = covariances, None
         turned, ones = x, np.ones_like(x)
@@ -98,13 +99,24 @@ def shrink(means: Array, covariance: Array, *, seed: int = 0) -> Shrinkage:
         spectrum, vectors = np.linalg.eigh(covariances)
         spectrum = np.maximum(spectrum, 0.0)
         turned, ones = vectors.T @ x, vectors.sum(axis=0)
-    total = spectrum + spread[:, None]  # [K, M]
-    precision = np.square(ones) / total
-    doubt = 1 / precision.sum(axis=-1)  # of the centre
-    centre = doubt * (ones * turned / total).sum(axis=-1)
-    apart = turned - centre[:, None] * ones
-    log_evidence = 0.5 * (np.log(doubt) - np.log(total).sum(axis=-1) - (np.square(apart) / total).sum(axis=-1))
-    weights = _WEIGHTS * np.exp(log_evidence - log_evidence.max())
+    usual = _usual_variance(covariances)
+
+    def given(logs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """For tau^2 = usual * exp(logs): the total variances, the centre's, what is apart from it, and the log-evidence."""
+        total = spectrum + usual * np.exp(logs)[:, None]  # [K, M]
+        doubt = 1 / (np.square(ones) / total).sum(axis=-1)
+        centre = doubt * (ones * turned / total).sum(axis=-1)
+        apart = turned - centre[:, None] * ones
+        fit = 0.5 * (np.log(doubt) - np.log(total).sum(axis=-1) - (np.square(apart) / total).sum(axis=-1))
+        prior = logs - 2 * np.logaddexp(0.0, logs)  # of a uniform share 1/(1 + exp(logs))
+        return total, doubt, apart, fit + prior
+
+    logs = np.linspace(-30.0, 30.0 + math.log1p(float(np.ptp(x)) ** 2 / usual), _COARSE)
+    evidence = given(logs)[-1]
+    there = np.flatnonzero(evidence > evidence.max() + _NOTHING)
+    logs = np.linspace(logs[max(there[0] - 1, 0)], logs[min(there[-1] + 1, _COARSE - 1)], _FINE)
+    total, doubt, apart, evidence = given(logs)
+    weights = np.exp(evidence - evidence.max())
     weights /= weights.sum()
     inward = spectrum / total  # how far each direction is drawn in
     expected, kept = turned - inward * apart, spectrum * (1 - inward)
@@ -117,7 +129,15 @@ def shrink(means: Array, covariance: Array, *, seed: int = 0) -> Shrinkage:
             np.sqrt(kept @ np.square(vectors).T + np.square(pull @ vectors.T) * doubt[:, None]),
         )
     chances = _chances(weights, expected if vectors is None else expected @ vectors, kept, pull, doubt, vectors, seed)
-    return Shrinkage(weights, np.sqrt(spread), expected, errors, chances)
+    return Shrinkage(weights, np.sqrt(usual * np.exp(logs)), expected, errors, chances)
+
+
+def _usual_variance(covariances: np.ndarray) -> float:
+    """Half the variance of a difference, the harmonic mean over the pairs whose difference is not certain."""
+    variances = diagonal(covariances)
+    half = (variances[:, None] + variances) / 2 - (covariances if covariances.ndim == 2 else 0.0)
+    pairs = half[np.triu_indices(len(variances), 1)]
+    return 1 / float(np.mean(1 / pairs[pairs > 0]))
 
 
 def _chances(

@@ -60,18 +60,18 @@ def _correlated_quantile(matrix: bytes, options: int, beta: float) -> float:
     one. This importance sampling (Adler, Blanchet and Liu, 2012) makes every draw a rare event: thousands suffice.
     """
     correlation = np.frombuffer(matrix).reshape(options, options)
-    root = _root(correlation)
+    parts = _root(correlation)
     if beta == 0:
         return math.inf
     from scipy.optimize import brentq
 
     ndtr, ndtri = special(np).ndtr, special(np).ndtri
-    points = _uniform_points(len(root) + 2)
+    points = _uniform_points(len(parts) + 2)
     chosen = np.minimum((points[:, 0] * options).astype(int), options - 1)
     tails = points[:, 1].copy()
     ndtri(points, out=points)
-    draws = points[:, 2:] @ root
-    del points, root
+    draws = points[:, 2:] @ parts
+    del points, parts
     step = max(1, _HELD // options)
     pieces = [slice(k, k + step) for k in range(0, len(draws), step)]
     for piece in pieces:  # the part of xi that is independent of xi_j

@@ -1,0 +1,101 @@
+"""Shrinkage: a second calculation on a grid, limits and invariances, and that its probabilities mean what they say."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from maxmean.mev.inference import shrink
+
+
+def by_grid(x: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Posterior expectations and probabilities of being below zero, by brute force over the centre and the share."""
+    share = (np.arange(400) + 0.5) / 400
+    pairs = [(a**2 + b**2) / 2 for a, b in itertools.combinations(s, 2)]
+    spread = np.sqrt((1 - share) / share / np.mean(1 / np.array(pairs)))
+    centre = np.linspace(-12, 12, 1_201)
+    total = np.sqrt(s**2 + spread[:, None] ** 2)
+    log = np.sum(stats.norm.logpdf(x, centre[:, None, None], total), axis=-1)  # [centre, share]
+    weight = np.exp(log - log.max())
+    weight /= weight.sum()
+    inward = s**2 / total**2
+    expected = (1 - inward) * x + inward * centre[:, None, None]
+    error = s * np.sqrt(1 - inward)
+    return (
+        np.einsum("cs,csm->m", weight, expected),
+        np.einsum("cs,csm->m", weight, stats.norm.cdf(-expected / error)),
+    )
+
+
+def test_it_is_the_integral_over_centre_and_spread() -> None:
+    x, s = np.array([0.3, 1.4, -0.8, 2.5]), np.array([0.7, 1.1, 0.5, 0.9])
+    found = shrink(x, s**2)
+    values, below = by_grid(x, s)
+    np.testing.assert_allclose(found.values, values, atol=2e-3)
+    ours = found.weights @ stats.norm.cdf(-found.means / found.errors)
+    np.testing.assert_allclose(ours, below, atol=2e-3)
+
+
+def test_intervals_have_the_mass_that_they_say() -> None:
+    found = shrink([0.3, 1.4, -0.8, 2.5], [0.5, 1.2, 0.3, 0.8])
+    for end, share in zip(found.intervals(0.9).T, (0.05, 0.95), strict=True):
+        np.testing.assert_allclose(found.weights @ stats.norm.cdf((end - found.means) / found.errors), share, atol=1e-9)
+
+
+problems = st.lists(st.tuples(st.floats(-3, 3), st.floats(0.1, 2)), min_size=2, max_size=6)
+
+
+@given(problems, st.floats(-5, 5), st.floats(0.1, 10))
+def test_units_origin_and_a_matrix_change_nothing(problem: list[tuple[float, float]], by: float, unit: float) -> None:
+    x, s = (np.array(each) for each in zip(*problem, strict=True))
+    found = shrink(x, s**2)
+    np.testing.assert_allclose(
+        shrink(unit * x + by, (unit * s) ** 2).values, unit * found.values + by, atol=1e-6 * unit + 1e-9
+    )
+    matrix = shrink(x, np.diag(s**2))
+    np.testing.assert_allclose(matrix.values, found.values, atol=1e-8)
+    np.testing.assert_allclose(matrix.errors, found.errors, atol=1e-8)
+    np.testing.assert_allclose(matrix.intervals(), found.intervals(), atol=1e-6)
+    assert found.chances.sum() == pytest.approx(1.0)
+    assert ((found.values > x.min() - 1e-9) & (found.values < x.max() + 1e-9)).all()
+
+
+def test_what_all_options_share_says_nothing_about_their_differences() -> None:
+    """A covariance that is the same for all pairs moves all estimates together: the differences are shrunk as without it."""
+    x, s = np.array([0.0, 1.0, 3.0]), np.array([0.8, 0.8, 0.8])
+    plain, shared = shrink(x, s**2), shrink(x, np.diag(s**2) + 5.0)
+    np.testing.assert_allclose(np.diff(plain.weights @ plain.means), np.diff(shared.weights @ shared.means), atol=1e-6)
+
+
+def test_far_apart_nothing_is_drawn_in_and_close_together_everything() -> None:
+    np.testing.assert_allclose(shrink([0.0, 1e4, -1e4], [1.0, 1.0, 1.0]).values, [0.0, 1e4, -1e4], atol=0.01)
+    close = shrink(np.linspace(-0.01, 0.01, 50), np.ones(50)).values
+    assert np.ptp(close) < 0.2 * 0.02
+    np.testing.assert_allclose(shrink([2.0, 2.0], [1.0, 3.0]).values, 2.0)
+    assert shrink([1.0, 5.0], [0.0, 1.0]).values[0] == pytest.approx(1.0)
+    assert shrink([3.0], [1.0]).chances.tolist() == [1.0]
+    assert shrink([3.0, 3.0, 1.0], [0.0, 0.0, 0.0]).chances.tolist() == [0.5, 0.5, 0.0]
+
+
+def test_probabilities_are_those_of_the_prior() -> None:
+    """Spreads from the prior itself, 400 problems of five options: the leader is the best as often as is said, to 5 points
+    (two standard errors), and 95% of the intervals hold, to 2 points.
+    """
+    rng = np.random.default_rng(0)
+    said = true = held = 0.0
+    for _ in range(400):
+        share = rng.uniform(0.02, 1.0)
+        means = rng.normal(0.0, np.sqrt((1 - share) / share), 5)
+        x = means + rng.standard_normal(5)
+        found = shrink(x, np.ones(5))
+        said += found.chances[x.argmax()]
+        true += x.argmax() == means.argmax()
+        ends = found.intervals()
+        held += float(np.mean((ends[:, 0] <= means) & (means <= ends[:, 1])))
+    assert said / 400 == pytest.approx(true / 400, abs=0.05)
+    assert held / 400 == pytest.approx(0.95, abs=0.02)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from maxmean.mev.inference import best_set, rank_intervals
-from maxmean.mev.inference.ranks import _differences, _range_quantile
+from maxmean.mev.inference.ranks import _Pairs, _range_quantile
 
 LATER = 0.045
 """Of 5%, what the first step leaves to the second."""
@@ -69,7 +69,7 @@ def test_a_difference_of_pairs_is_judged_by_its_own_variance() -> None:
 
 
 def test_few_observations_are_judged_by_welch() -> None:
-    scores, _ = _differences(np.array([1.0, 0.0]), np.array([0.1, 0.3]), np.array([4.0, 7.0]))
+    scores, _ = _Pairs.of([1.0, 0.0], [0.1, 0.3], [4.0, 7.0]).against(np.arange(2))
     freedom = 0.4**2 / (0.01 / 4 + 0.09 / 7)
     assert scores[0, 1] == pytest.approx(stats.norm.isf(stats.t(freedom).sf(1 / math.sqrt(0.4))), abs=1e-9)
     assert scores[1, 0] == -scores[0, 1]

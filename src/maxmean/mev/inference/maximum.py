@@ -68,9 +68,7 @@ def maximum_interval(
     estimates, covariances = checked(means, covariance)
     tail = tail_of(level)
     errors = np.sqrt(diagonal(covariances))
-    degrees = np.broadcast_to(np.asarray(freedom, float), estimates.shape)
-    if not (degrees > 0).all():
-        raise ArgumentError(f"degrees of freedom must be positive, not {degrees.min():g}")
+    degrees = checked_freedom(freedom, len(estimates))
     doubtful = errors > 0
     certain = float(np.max(estimates[~doubtful], initial=-math.inf))
     if not doubtful.any():
@@ -153,6 +151,14 @@ def tail_probability(value: np.ndarray, freedom: np.ndarray) -> np.ndarray:
 
     finite = np.isfinite(freedom)
     return np.where(finite, stdtr(np.where(finite, freedom, 1.0), -value), ndtr(-value))
+
+
+def checked_freedom(freedom: Array, options: int) -> np.ndarray:
+    """Degrees of freedom of each option."""
+    degrees = np.broadcast_to(np.asarray(freedom, float), options)
+    if not (degrees > 0).all():
+        raise ArgumentError(f"degrees of freedom must be positive, not {degrees.min():g}")
+    return degrees
 
 
 def tail_of(level: float) -> float:

@@ -8,12 +8,14 @@ estimated variances has Welch's degrees of freedom: its t-statistic is turned in
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 import numpy as np
 
 from ..arrays import Array, special
-from .maximum import tail_probability, upper_quantile
+from .maximum import checked_freedom, tail_of, tail_probability
 from .simultaneous import correlation_of, diagonal, student_points
 from .winner import checked
 
@@ -22,6 +24,7 @@ _FIRST_STEP = 0.1
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(80)
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
 _HELD = 4_000_000  # numbers worked on at once
+_MANY = 1_000  # options from which on bounds decide alone, which may let a few more stay
 MOST_PAIRS = 60 * 59
 """Ordered pairs whose largest difference is simulated, to be tested again without those that were rejected."""
 
@@ -38,21 +41,19 @@ def best_set(means: Array, covariance: Array, *, level: float = 0.95, freedom: A
     >>> best_set([1.0, 0.9, -1.0], [0.01, 0.01, 0.01]).tolist()
     [True, True, False]
     """
-    x, covariances = checked(means, covariance)
-    scores, spreads = _differences(x, covariances, freedom)
-    alpha = 1 - level
-    first = _FIRST_STEP * alpha
-    others = max(len(x) - 1, 1)
-    strongest = scores.max(axis=0, initial=-math.inf)  # the best evidence that somebody is better than option i
-    # One other option is as many as there may be, or all are: between these the number that count decides.
-    stays = strongest < float(upper_quantile(alpha, np.asarray(math.inf)))
-    close = ~stays & (strongest < float(upper_quantile((alpha - first) / others, np.asarray(math.inf))))
-    if close.any():
-        reach = float(upper_quantile(first / others, np.asarray(math.inf)))
-        behind = np.maximum(-(scores[:, close] + reach), 0.0)
-        limits = strongest[close] + behind
-        exceeded = _exceeded(covariances, spreads, np.flatnonzero(close), limits)
-        stays[close] = exceeded >= alpha - first
+    pairs = _Pairs.of(means, covariance, freedom)
+    alpha = 2 * tail_of(level)
+    first, others = _FIRST_STEP * alpha, max(pairs.options - 1, 1)
+    # If one other option counts, or if all do: between these the number that count decides.
+    least, most, reach = (_normal_quantile(tail) for tail in (alpha, (alpha - first) / others, first / others))
+    stays = np.ones(pairs.options, bool)
+    for which in pairs.blocks():
+        scores, spreads = pairs.against(which)
+        strongest = scores.max(axis=0)  # the best evidence that somebody is better
+        stays[which] = strongest < least
+        for k in np.flatnonzero((strongest >= least) & (strongest < most)):
+            limits = strongest[k] + np.maximum(-(scores[:, k] + reach), 0.0)
+            stays[which[k]] = pairs.may_exceed(int(which[k]), spreads[:, k], limits, alpha - first)
     return stays
 
 
@@ -60,106 +61,131 @@ def rank_intervals(means: Array, covariance: Array, *, level: float = 0.95, free
     r"""The range of every option's rank, 1 for the largest mean: whole numbers, shape ``(M, 2)``; all hold at once.
 
     Option i has at least as many before it as are significantly better, and at least as many behind it as are significantly
-    worse. The tests of all pairs allow for each other; where there are few enough, those that are rejected are left out and the
-    others tested again, until nothing changes.
+    worse. The tests of all pairs allow for each other; up to 60 options, those that are rejected are left out and the
+    others tested again, until nothing changes. With more, the tests are Tukey and Kramer's, or Bonferroni's for correlated ones.
 
     >>> rank_intervals([1.0, 0.9, -1.0], [0.01, 0.01, 0.01]).tolist()
     [[1, 2], [1, 2], [3, 3]]
     """
-    x, covariances = checked(means, covariance)
-    options = len(x)
-    scores, spreads = _differences(x, covariances, freedom)  # [better, worse]
-    correlation = correlation_of(covariances)
-    alpha = 1 - level
-    if options == 1:
-        return np.ones((1, 2), int)
-    if options * (options - 1) > MOST_PAIRS and correlation is None:
-        better = scores > _range_quantile(options, alpha) / math.sqrt(2)  # Tukey and Kramer, for independent options
+    pairs = _Pairs.of(means, covariance, freedom)
+    options, alpha = pairs.options, 2 * tail_of(level)
+    if options * (options - 1) <= MOST_PAIRS:
+        better = _step_down(pairs, alpha)
+        before, behind = better.sum(axis=0), better.sum(axis=1)
     else:
-        better = _step_down(covariances, scores, spreads, alpha)
-    worse_than, better_than = better.sum(axis=0), better.sum(axis=1)
-    return np.stack([1 + worse_than, options - better_than], axis=-1)
+        before, behind = np.zeros(options, int), np.zeros(options, int)
+        independent = pairs.correlation is None
+        limit = (
+            _range_quantile(options, alpha) / math.sqrt(2)
+            if independent
+            else _normal_quantile(alpha / (options * (options - 1)))
+        )
+        for which in pairs.blocks():
+            scores, _ = pairs.against(which)
+            before[which], behind[which] = (scores > limit).sum(axis=0), (scores < -limit).sum(axis=0) - 1  # not itself
+    return np.stack([1 + before, options - behind], axis=-1)
 
 
-def _differences(x: np.ndarray, covariances: np.ndarray, freedom: Array) -> tuple[np.ndarray, np.ndarray]:
-    """Normal scores of x_j - x_i, [j, i], and the standard errors of the differences; certain differences are infinite."""
-    variances = diagonal(covariances)
-    both = variances[:, None] + variances
-    degrees = np.broadcast_to(np.asarray(freedom, float), x.shape)
-    if covariances.ndim == 2:
-        both = np.maximum(both - 2 * covariances, 0.0)
-        paired = correlation_of(covariances) is not None
-    else:
-        paired = False
-    with np.errstate(divide="ignore", invalid="ignore"):
-        spreads = np.sqrt(both)
-        gaps = x[:, None] - x
-        t = np.where(spreads > 0, gaps / spreads, np.where(gaps > 0, np.inf, np.where(gaps < 0, -np.inf, 0.0)))
-        if paired:
-            welch = np.full(both.shape, degrees.min())
-        else:
-            shares = np.square(variances) / degrees
-            welch = np.where(both > 0, np.square(both) / (shares[:, None] + shares), np.inf)
-    welch = np.where(np.isnan(welch), np.inf, np.maximum(welch, degrees.min()))
-    tails = tail_probability(np.abs(t), welch)
-    scores = np.where(np.isinf(welch) | np.isinf(t), t, np.copysign(-special(np).ndtri(tails), t))
-    np.fill_diagonal(scores, -np.inf)
-    return scores, spreads
+@dataclass(frozen=True)
+class _Pairs:
+    """The differences of estimated means."""
 
+    x: np.ndarray
+    covariances: np.ndarray
+    degrees: np.ndarray
+    correlation: np.ndarray | None
 
-def _exceeded(covariances: np.ndarray, spreads: np.ndarray, which: np.ndarray, limits: np.ndarray) -> np.ndarray:
-    """P(some (W_j - W_i)/s_ij exceeds its limit [j, i]), for these options i, with W of these covariances."""
-    correlation = correlation_of(covariances)
-    if correlation is not None:
-        return np.array([_simulated(covariances, spreads, i, row) for i, row in zip(which, limits.T, strict=True)])
-    errors = np.sqrt(diagonal(covariances))
-    log_ndtr = special(np).log_ndtr
-    floor = np.maximum(errors, 1e-12 * errors.max())
-    found = []
-    for i, row in zip(which, limits.T, strict=True):
-        heights = row * spreads[:, i] + np.multiply.outer(_NODES, np.full(len(errors), errors[i]))
-        logs = log_ndtr(heights / floor)
+    @classmethod
+    def of(cls, means: Array, covariance: Array, freedom: Array) -> _Pairs:
+        x, covariances = checked(means, covariance)
+        return cls(x, covariances, checked_freedom(freedom, len(x)), correlation_of(covariances))
+
+    @property
+    def options(self) -> int:
+        return len(self.x)
+
+    @cached_property
+    def variances(self) -> np.ndarray:
+        return diagonal(self.covariances)
+
+    def blocks(self) -> Iterator[np.ndarray]:
+        """All options, as many at once as there is room for their differences with all others."""
+        step = max(1, _HELD // self.options)
+        yield from (np.arange(k, min(k + step, self.options)) for k in range(0, self.options, step))
+
+    def against(self, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Normal scores of x_j - x_i for these i, [j, i], and the differences' standard errors; certain ones are infinite."""
+        both = self.variances[:, None] + self.variances[which]
+        if self.covariances.ndim == 2:
+            both = np.maximum(both - 2 * self.covariances[:, which], 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            spreads, gaps = np.sqrt(both), self.x[:, None] - self.x[which]
+            t = np.where(spreads > 0, gaps / spreads, np.where(gaps == 0, 0.0, np.copysign(np.inf, gaps)))
+            welch = np.full(both.shape, self.degrees.min())
+            if self.correlation is None:
+                shares = np.square(self.variances) / self.degrees
+                welch = np.fmax(np.square(both) / (shares[:, None] + shares[which]), welch)
+        finite = np.isfinite(welch) & np.isfinite(t)
+        if finite.any():
+            tails = tail_probability(np.abs(t[finite]), welch[finite])
+            t[finite] = np.copysign(special(np).ndtri(tails), t[finite])
+        t[which, np.arange(len(which))] = -np.inf
+        return t, spreads
+
+    def may_exceed(self, i: int, spreads: np.ndarray, limits: np.ndarray, share: float) -> bool:
+        """Whether some (W_j - W_i)/s_ij exceeds its limit with this probability, W having these covariances."""
+        each = special(np).ndtr(-np.where(spreads > 0, limits, np.inf))
+        # The bounds of Bonferroni, and of Slepian for differences with one and the same independent option, often decide.
+        most = each.sum() if self.correlation is not None else -math.expm1(np.log1p(-each).sum())
+        if most < share or (self.options > _MANY and self.correlation is None):
+            return bool(most >= share)
+        return self._exceeding(i, spreads, limits) >= share
+
+    def _exceeding(self, i: int, spreads: np.ndarray, limits: np.ndarray) -> float:
+        if self.correlation is not None:
+            others = spreads > 0
+            gaps = (self.points[:, others] - self.points[:, [i]]) / spreads[others]
+            return float(np.mean((gaps >= limits[others]).any(axis=-1)))
+        errors = np.sqrt(self.variances)
+        heights = limits * spreads + _NODES[:, None] * errors[i]
+        logs = special(np).log_ndtr(heights / np.maximum(errors, 1e-12 * errors.max()))
         logs[:, i] = 0.0
-        found.append(1 - float(_WEIGHTS @ np.exp(logs.sum(axis=-1))))
-    return np.array(found)
+        return 1 - float(_WEIGHTS @ np.exp(logs.sum(axis=-1)))
+
+    @cached_property
+    def points(self) -> np.ndarray:
+        """Points that fill N(0, covariances) evenly, [draws, options]."""
+        errors = np.sqrt(self.variances)
+        doubtful = errors > 0
+        points = student_points(np.eye(int(doubtful.sum())) if self.correlation is None else self.correlation)
+        whole = np.zeros((len(points), self.options))
+        whole[:, doubtful] = points * errors[doubtful]
+        return whole
 
 
-def _simulated(covariances: np.ndarray, spreads: np.ndarray, i: int, limits: np.ndarray) -> float:
-    points = _noise(covariances)
-    others = spreads[:, i] > 0
-    gaps = (points[:, others] - points[:, [i]]) / spreads[others, i]
-    return float(np.mean((gaps >= limits[others]).any(axis=-1)))
-
-
-def _noise(covariances: np.ndarray) -> np.ndarray:
-    """Points that fill N(0, covariances) evenly, [draws, options]."""
-    errors = np.sqrt(diagonal(covariances))
-    correlation = correlation_of(covariances)
-    doubtful = errors > 0
-    points = student_points(np.eye(int(doubtful.sum())) if correlation is None else correlation)
-    whole = np.zeros((len(points), len(errors)))
-    whole[:, doubtful] = points * errors[doubtful]
-    return whole
-
-
-def _step_down(covariances: np.ndarray, scores: np.ndarray, spreads: np.ndarray, alpha: float) -> np.ndarray:
+def _step_down(pairs: _Pairs, alpha: float) -> np.ndarray:
     """Which j are significantly better than which i, [j, i]."""
+    scores, spreads = pairs.against(np.arange(pairs.options))
     better = np.isposinf(scores)
-    open_ = (spreads > 0) & ~np.eye(len(spreads), dtype=bool)
-    points = _noise(covariances) if open_.any() else np.empty((0, 0))
+    open_ = (spreads > 0) & ~np.eye(pairs.options, dtype=bool)
     while open_.any():
         j, i = np.nonzero(open_)
-        largest = np.full(len(points), -np.inf)
-        step = max(1, _HELD // len(points))
+        largest = np.full(len(pairs.points), -np.inf)
+        step = max(1, _HELD // len(largest))
         for k in range(0, len(j), step):
             a, b = j[k : k + step], i[k : k + step]
-            np.maximum(largest, ((points[:, a] - points[:, b]) / spreads[a, b]).max(axis=-1), out=largest)
+            gaps = (pairs.points[:, a] - pairs.points[:, b]) / spreads[a, b]
+            np.maximum(largest, gaps.max(axis=-1), out=largest)
         rejected = open_ & (scores > np.quantile(largest, 1 - alpha))
         if not rejected.any():
             break
         better |= rejected
         open_ &= ~rejected
     return better
+
+
+def _normal_quantile(tail: float) -> float:
+    return -float(special(np).ndtri(tail))
 
 
 @lru_cache(maxsize=64)

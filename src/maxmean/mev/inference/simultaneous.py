@@ -11,6 +11,7 @@ from ..arrays import special
 from ..errors import ArgumentError
 
 _LOG2_DRAWS = 13  # of the quasi-Monte Carlo quantile
+_LOG2_FEWER, _MANY = 11, 100  # where so many options are compared with each other
 _HELD = 1_000_000  # numbers worked on at once, of draws times options
 _SLACK = 1e-6  # asymmetry and negative eigenvalues of a correlation matrix that single precision explains
 
@@ -98,11 +99,12 @@ def student_points(correlation: np.ndarray, freedom: float = math.inf) -> np.nda
     """Points that fill a multivariate Student distribution evenly, [draws, options], always the same ones."""
     ndtri = special(np).ndtri
     root = _root(correlation)
+    draws = _LOG2_DRAWS if len(correlation) <= _MANY else _LOG2_FEWER
     if math.isinf(freedom):
-        return np.asarray(ndtri(_uniform_points(len(root))) @ root)
+        return np.asarray(ndtri(_uniform_points(len(root), draws)) @ root)
     from scipy.special import chdtri
 
-    points = _uniform_points(len(root) + 1)
+    points = _uniform_points(len(root) + 1, draws)
     spread = np.sqrt(freedom / chdtri(freedom, points[:, 0]))
     return np.asarray(ndtri(points[:, 1:]) @ root * spread[:, None])
 
@@ -119,11 +121,11 @@ def _root(correlation: np.ndarray) -> np.ndarray:
     return np.asarray((vectors[:, kept] * np.sqrt(spectrum[kept])).T)
 
 
-def _uniform_points(dimensions: int) -> np.ndarray:
+def _uniform_points(dimensions: int, log2_draws: int = _LOG2_DRAWS) -> np.ndarray:
     """Quasi-random points of the unit cube, always the same ones."""
     from scipy.stats import qmc
 
-    points = qmc.Sobol(dimensions, scramble=False).random_base2(_LOG2_DRAWS)
+    points = qmc.Sobol(dimensions, scramble=False).random_base2(log2_draws)
     # A random shift instead of scrambling: the same on every version of SciPy.
     points += np.random.default_rng(0).random(dimensions)  # in place, for there may be thousands of dimensions
     points %= 1

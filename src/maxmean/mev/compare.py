@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from .errors import ArgumentError, DataError
 from .estimate import Estimate, estimate_problem
@@ -38,15 +41,13 @@ class Comparison:
     level: float = 0.95
 
     def table(self) -> pd.DataFrame:
-        """One row per method: the estimate, its bootstrap bias and interval, and how many options count."""
+        """One row per method: the estimate, its bootstrap bias, and how many options count."""
         import pandas as pd
 
         rows = {
             method: {
                 "value": est.value,
                 "bias": est.bias(),
-                "low": est.interval(self.level)[0],
-                "high": est.interval(self.level)[1],
                 "options": len(est.options),
             }
             for method, est in self.estimates.items()
@@ -58,10 +59,20 @@ class Comparison:
         """The estimate that the sentence and the picture put forward: the first that corrects for the selection."""
         return next(iter([self.estimates[m] for m in _PREFERRED if m in self.estimates] or self.estimates.values()))
 
-    @property
-    def in_the_race(self) -> tuple[str, ...]:
-        """The options that a one-sided test at level alpha does not find worse than the best."""
-        return estimate_problem(self.problem, "te").options
+    @cached_property
+    def maximum(self) -> tuple[float, float]:
+        """The confidence interval for the best mean, the same for every method."""
+        return self.problem.maximum(self.level)
+
+    @cached_property
+    def best_set(self) -> tuple[str, ...]:
+        """The options among which the best one is with probability ``level``."""
+        return self.problem.best_set(self.level)
+
+    @cached_property
+    def ranks(self) -> np.ndarray:
+        """The range of every option's rank, [M, 2]."""
+        return self.problem.ranks(self.level)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -86,19 +97,21 @@ class Comparison:
 
         best = "smallest" if self.problem.lower_is_better else "largest"
         head, answer = self.winner, self.answer
-        race = len(self.in_the_race)
-        others = f"{race} of {len(self.problem.names)} options are" if race > 1 else "no other option is"
+        among = len(self.best_set)
+        others = f"the best is one of {among} options" if among > 1 else "no other option may be the best"
         name, places = visible(head.option), decimals_for(self.problem.standard_errors)
-        naive, fair, own, low, high = (
-            number(value, places) for value in (head.naive, answer.value, head.hybrid.value, *head.hybrid.interval)
+        naive, fair, own, *ends = (
+            number(value, places)
+            for value in (head.naive, answer.value, head.hybrid.value, *self.maximum, *head.hybrid.interval)
         )
+        covers = f"{self.level:.0%} interval {ends[0]} to {ends[1]}"
         fairer = f"a fairer value of the best option is {fair} ({answer.method})" if answer.method in _PREFERRED else ""
         if head.tied:
             first = f"{len(head.tied)} options share the {best} mean, {naive}"
-            return f"{first}; {fairer or 'no method that corrects for the choice was asked for'}; {others} still in the race."
-        own_mean = f"{name}'s own mean is {own}, {self.level:.0%} interval {low} to {high}"
-        claim = f"{fairer}, and {own_mean}" if fairer else own_mean
-        return f"{name} has the {best} mean, {naive}, but it was picked for looking good: {claim}; {others} still in the race."
+            return f"{first}; {fairer or 'the best option'}, {covers}; {others}."
+        own_mean = f"{name}'s own mean is {own}, {ends[2]} to {ends[3]}"
+        claim = f"{fairer or 'the best option'}, {covers}, and {own_mean}"
+        return f"{name} has the {best} mean, {naive}, but it was picked for looking good: {claim}; {others}."
 
     def plot(self, path: str) -> None:
         """Draw the options and where each method puts the best; write it to ``path`` (.png, .pdf or .svg)."""
@@ -118,9 +131,21 @@ class Comparison:
                     "value": _finite(est.value),
                     "weights": _by_name(problem.names, est.weights),
                     "bias": _finite(est.bias()),
-                    "interval": [_finite(end) for end in est.interval(self.level)],
                 }
                 for method, est in self.estimates.items()
+            },
+            "maximum": {
+                "value": _finite(self.answer.value),
+                "interval": [_finite(end) for end in self.maximum],
+            },
+            "best_set": list(self.best_set),
+            "ranks": {
+                name: {"low": int(low), "high": int(high)}
+                for name, (low, high) in zip(problem.names, self.ranks, strict=True)
+            },
+            "shrinkage": {
+                name: {"value": _finite(value), "interval": [_finite(low), _finite(high)]}
+                for name, (value, low, high) in zip(problem.names, problem.shrunk(self.level), strict=True)
             },
             "probability_best": _by_name(problem.names, problem.probability_best),
             "winner": {
@@ -131,7 +156,6 @@ class Comparison:
                 },
             },
             "tied": list(self.winner.tied),
-            "in_the_race": list(self.in_the_race),
             "notes": list(self.notes),
             "level": self.level,
             "lower_is_better": problem.lower_is_better,

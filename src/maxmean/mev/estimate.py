@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..errors import unknown
+from .errors import ArgumentError
 from .inference import RESAMPLES, Bootstrap
 from .kernels import Gaussian, Kernel
 from .methods import PAIRED, check_method
 from .problem import NamedWinner, Problem, as_problem
-from .settings import check_level
 from .statistic import t_statistic
 
 if TYPE_CHECKING:
@@ -62,13 +63,33 @@ class Estimate:
         return self.problem.direction * self.problem.unit * self._bootstrap.bias
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Basic bootstrap interval for the maximum mean; see :meth:`maxmean.mev.inference.Bootstrap.interval`."""
-        check_level(level)
-        return self.problem.interval(*self._bootstrap.interval(level))
+        """Confidence interval for the best mean, the same for every method.
 
-    def probability_best(self) -> pd.Series:
-        """P(an option is the best), under Gaussian means."""
-        return self._series(self.problem.probability_best, "P(best)")
+        It covers with few observations, with rare successes and with many options: see
+        :func:`maxmean.mev.inference.maximum_interval` and :func:`maxmean.mev.inference.maximum_rate_interval`.
+        """
+        return self.problem.maximum(level)
+
+    def best_set(self, level: float = 0.95) -> tuple[str, ...]:
+        """Options among which the best one is with probability ``level``; see :func:`maxmean.mev.inference.best_set`."""
+        return self.problem.best_set(level)
+
+    def ranks(self, level: float = 0.95) -> pd.DataFrame:
+        """The range of each option's rank, ``low`` to ``high``; all hold at once with probability ``level``."""
+        return self._frame(self.problem.ranks(level), ("low", "high"))
+
+    def shrinkage(self, level: float = 0.95) -> pd.DataFrame:
+        """Each option's mean drawn towards the others, ``value``, with its interval; see :func:`maxmean.mev.inference.shrink`."""
+        return self._frame(self.problem.shrunk(level), ("value", "low", "high"))
+
+    def probability_best(self, prior: str = "shrinkage") -> pd.Series:
+        """P(an option is the best): with the means drawn towards each other, or with a ``flat`` prior, which makes a leader look
+        surer than it is.
+        """
+        if prior not in ("shrinkage", "flat"):
+            raise ArgumentError(unknown("unknown prior", str(prior), ["shrinkage", "flat"]))
+        found = self.problem.probability_best if prior == "shrinkage" else self.problem.flat_probability_best
+        return self._series(found, "P(best)")
 
     def winner(self, level: float = 0.95, beta: float | None = None) -> NamedWinner:
         """The leading option's own mean, corrected for selection (Andrews, Kitagawa and McCloskey)."""
@@ -109,6 +130,11 @@ class Estimate:
         import pandas as pd
 
         return pd.Index(self.problem.names, name="option")
+
+    def _frame(self, rows: np.ndarray, columns: Sequence[str]) -> pd.DataFrame:
+        import pandas as pd
+
+        return pd.DataFrame(rows, index=self._index, columns=list(columns))
 
     def _series(self, values: Any, name: str) -> pd.Series:
         import pandas as pd

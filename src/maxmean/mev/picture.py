@@ -33,7 +33,7 @@ def plot(comparison: Comparison, path: str) -> None:
     from matplotlib.font_manager import fontManager
 
     options = min(len(comparison.problem.names), _ROWS)
-    estimates = len(comparison.estimates) + 1
+    estimates = len(comparison.estimates) + 2
     style = {
         "font.size": 9,
         "font.family": [name for name in _FONTS if name in fontManager.get_font_names()],
@@ -80,31 +80,34 @@ def _draw_options(axes: Any, comparison: Comparison) -> None:
     problem = comparison.problem
     order = sorted(range(len(problem.names)), key=lambda k: -problem.direction * problem.means[k])[:_ROWS]
     reach = float(ndtri((1 + comparison.level) / 2))
-    race = set(comparison.in_the_race)
+    best = set(comparison.best_set)
     for row, k in enumerate(order):
         error = reach * problem.standard_errors[k]
-        colour = _BLUE if problem.names[k] in race else _GREY
+        colour = _BLUE if problem.names[k] in best else _GREY
         _interval(axes, row, problem.means[k], (problem.means[k] - error, problem.means[k] + error), colour)
     _rows(axes, [visible(problem.names[k], _WIDTH) for k in order])
     hidden = len(problem.names) - len(order)
     more = f"; {hidden:,} further options are not shown" if hidden else ""
-    axes.set_title(f"The options, {comparison.level:.0%} intervals (grey: out of the race){more}", fontsize=9)
+    axes.set_title(f"The options, {comparison.level:.0%} intervals (grey: not the best){more}", fontsize=9)
     _guides(axes, comparison)
     axes.legend(loc="best", frameon=False, fontsize=8.5)
 
 
 def _draw_estimates(axes: Any, comparison: Comparison) -> None:
-    for row, (method, est) in enumerate(comparison.estimates.items()):
-        colour = _ORANGE if method == "me" else _GREEN if method == comparison.answer.method else "black"
-        _interval(axes, row, est.value, est.interval(comparison.level), colour)
     places = decimals_for(comparison.problem.standard_errors)
-    labels = [f"{method}  {number(est.value, places)}" for method, est in comparison.estimates.items()]
+    low, high = (number(end, places) for end in comparison.maximum)
+    _interval(axes, 0, comparison.answer.value, comparison.maximum, _GREEN)
+    labels = [f"the best mean  {low} to {high}"]
+    for row, (method, est) in enumerate(comparison.estimates.items(), start=1):
+        colour = _ORANGE if method == "me" else _GREEN if method == comparison.answer.method else "black"
+        axes.plot(est.value, row, "o", color=colour, ms=5)
+        labels.append(f"{method}  {number(est.value, places)}")
     if not comparison.winner.tied:
         hybrid = comparison.winner.hybrid
         _interval(axes, len(labels), hybrid.value, hybrid.interval, "black", marker="D")
         labels.append(f"{visible(comparison.winner.option, _WIDTH)}'s own mean  {number(hybrid.value, places)}")
     _rows(axes, labels)
-    axes.set_title("Where each method puts the best, bootstrap intervals", fontsize=9)
+    axes.set_title(f"The best mean, {comparison.level:.0%} interval, and where each method puts it", fontsize=9)
     if comparison.problem.lower_is_better:
         axes.set_xlabel("lower is better")
     _guides(axes, comparison)

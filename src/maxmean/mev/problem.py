@@ -16,7 +16,20 @@ from .data.limits import MOST_PAIRED, MOST_RESAMPLES, TOO_MANY_PAIRED
 from .data.moments import unit_for
 from .data.options import Options, refuse_unusable
 from .errors import ArgumentError, DataError
-from .inference import RESAMPLES, Bootstrap, WinnerMean, bootstrap, infer_winner, probability_best
+from .inference import (
+    RESAMPLES,
+    Bootstrap,
+    Shrinkage,
+    WinnerMean,
+    best_set,
+    bootstrap,
+    infer_winner,
+    maximum_interval,
+    maximum_rate_interval,
+    probability_best,
+    rank_intervals,
+    shrink,
+)
 from .kernels import Gaussian, Kernel, as_kernel
 from .methods import (
     METHODS,
@@ -102,8 +115,59 @@ class Problem:
         return [self.unit * math.sqrt(variance) for variance in self.data.variances]
 
     @cached_property
-    def probability_best(self) -> np.ndarray:
+    def flat_probability_best(self) -> np.ndarray:
+        """P(an option is the best) if nothing is known beforehand."""
         return probability_best(self.data, seed=self.seed)
+
+    @property
+    def probability_best(self) -> np.ndarray:
+        """P(an option is the best), the means drawn towards each other as in :attr:`shrinkage`."""
+        return self.shrinkage.chances
+
+    @cached_property
+    def shrinkage(self) -> Shrinkage:
+        """All means drawn towards each other, in the units of the data in here."""
+        return shrink(self.data.means, self.spread, seed=self.seed)
+
+    @cached_property
+    def spread(self) -> np.ndarray:
+        """Covariances of the means where rows are paired, variances else; of rates, those that no successes do not make zero."""
+        if isinstance(self.data, Counts):
+            rates = (self.data.successes + 0.5) / (self.data.trials + 1)
+            return np.asarray(rates * (1 - rates) / self.data.trials)
+        return np.asarray(self.data.variances if self.data.covariances is None else self.data.covariances)
+
+    @cached_property
+    def freedom(self) -> np.ndarray:
+        """Degrees of freedom of the standard errors; infinite for rates and where the numbers of observations are not known."""
+        if isinstance(self.data, Counts) or self.data.n is None:
+            return np.full(len(self.names), math.inf)
+        return np.asarray(self.data.n, float) - 1
+
+    def maximum(self, level: float = 0.95) -> tuple[float, float]:
+        """A confidence interval for the best mean; see :func:`maxmean.mev.inference.maximum_interval`."""
+        check_level(level)
+        if isinstance(self.data, Counts):
+            return self.interval(*maximum_rate_interval(self.data.successes, self.data.trials, level=level))
+        return self.interval(*maximum_interval(self.data.means, self.spread, level=level, freedom=self.freedom))
+
+    def best_set(self, level: float = 0.95) -> tuple[str, ...]:
+        """The options of which one is the best; see :func:`maxmean.mev.inference.best_set`."""
+        check_level(level)
+        found = best_set(self.data.means, self.spread, level=level, freedom=self.freedom)
+        return tuple(name for name, there in zip(self.names, found, strict=True) if there)
+
+    def ranks(self, level: float = 0.95) -> np.ndarray:
+        """The range of every option's rank, [M, 2]; see :func:`maxmean.mev.inference.rank_intervals`."""
+        check_level(level)
+        return rank_intervals(self.data.means, self.spread, level=level, freedom=self.freedom)
+
+    def shrunk(self, level: float = 0.95) -> np.ndarray:
+        """Each option's value by :attr:`shrinkage` and the ends of its interval, [M, 3], in the user's units."""
+        check_level(level)
+        ends = [self.interval(*ends) for ends in self.shrinkage.intervals(level)]
+        values = [self.outward(value) for value in self.shrinkage.values]
+        return np.column_stack([values, np.array(ends)])
 
     @property
     def methods(self) -> tuple[str, ...]:

@@ -138,9 +138,9 @@ def _options_table(comparison: Comparison) -> RenderableType:
 
     problem = comparison.problem
     places = decimals_for(problem.standard_errors)
-    table = _table("The options", "option", "n", "mean", "std. error", "T", "P(best)", "in the race")
+    table = _table("The options", "option", "n", "mean", "std. error", "shrunk", "P(best)", "rank", "may be best")
     rows = comparison.answer.table()
-    race = set(comparison.in_the_race)
+    shrunk, ranks, best = problem.shrunk(comparison.level), comparison.ranks, set(comparison.best_set)
     order = sorted(range(len(problem.names)), key=lambda k: -problem.direction * problem.means[k])
     for k in order[:_ROWS]:
         name, row = problem.names[k], rows.iloc[k]
@@ -149,9 +149,10 @@ def _options_table(comparison: Comparison) -> RenderableType:
             f"{int(row['n']):,}" if "n" in rows else "",
             number(row["mean"], places),
             number(row["se"], places + 1),
-            number(row["T"], 2 if row["T"] > -1e4 else None),
+            number(shrunk[k, 0], places),
             f"{row['P(best)']:.1%}",
-            Text("yes", style="green") if name in race else "",
+            f"{ranks[k, 0]:,} to {ranks[k, 1]:,}" if ranks[k, 0] < ranks[k, 1] else f"{ranks[k, 0]:,}",
+            Text("yes", style="green") if name in best else "",
         )
     if len(order) > _ROWS:
         table.add_row(Text(f"… and {len(order) - _ROWS:,} more", style="dim"))
@@ -160,19 +161,20 @@ def _options_table(comparison: Comparison) -> RenderableType:
 
 def _estimates_table(comparison: Comparison) -> RenderableType:
     places = decimals_for(comparison.problem.standard_errors)
-    interval = f"{comparison.level:.0%} interval"
-    table = _table("How good is the best one?", "method", "", "estimate", "bias", interval, "options", left=2)
+    table = _table("How good is the best one?", "method", "", "estimate", "bias", "options", left=2)
     for method, row in comparison.table().iterrows():
         table.add_row(
             str(method),
             METHODS[str(method)],
             number(row["value"], places),
             ("+" if row["bias"] > 0 else "") + number(row["bias"], places),
-            _range((row["low"], row["high"]), places),
             f"{int(row['options'])}",
             style="dim" if method == "me" else "bold" if method == comparison.answer.method else None,
         )
-    table.caption = "bias and interval: bootstrap, approximate, for the maximum mean"
+    ends = _range(comparison.maximum, places)
+    table.caption = (
+        f"{comparison.level:.0%} interval for the best mean, by whatever method: {ends}; bias: bootstrap, approximate"
+    )
     table.caption_justify = "left"
     return table
 

@@ -179,9 +179,9 @@ def test_files_and_python_agree_to_the_last_digit(run: Run, write: Write) -> Non
         same = mm.compare(data, paired=False, resamples=40).to_dict()
         assert moments(same) == moments(answer)
         assert values(same, same["estimates"]) == values(answer, answer["estimates"])
-        assert [e["interval"] for e in same["estimates"].values()] == [
-            e["interval"] for e in answer["estimates"].values()
-        ]
+        assert same["maximum"] == answer["maximum"]
+        for part in ("ranks", "shrinkage", "probability_best"):
+            assert list(same[part].values()) == list(answer[part].values())
 
 
 def test_zeros_and_ones_are_counts(run: Run, write: Write) -> None:
@@ -297,11 +297,18 @@ def test_json_has_the_promised_keys(run: Run, write: Write) -> None:
     assert all(set(option) == {"name", "n", "mean", "se"} for option in found["options"])
     assert list(found["estimates"]) == ["me", "ae", "de", "cve", "we", "mme", "te", "ke", "te*", "ke*"]
     for estimate in found["estimates"].values():
-        assert set(estimate) == {"value", "weights", "bias", "interval"}
+        assert set(estimate) == {"value", "weights", "bias"}
         assert set(estimate["weights"]) == set(DATA)
         close([sum(estimate["weights"].values())], [1])
-        assert estimate["interval"][0] <= estimate["interval"][1]
-    assert set(found["probability_best"]) == set(DATA)
+    assert found["maximum"]["value"] == found["estimates"]["ke"]["value"]
+    assert found["maximum"]["interval"][0] <= found["maximum"]["value"] <= found["maximum"]["interval"][1]
+    assert set(found["best_set"]) <= set(DATA)
+    for part in ("ranks", "shrinkage", "probability_best"):
+        assert set(found[part]) == set(DATA)
+    for name in DATA:
+        assert set(found["ranks"][name]) == {"low", "high"}
+        low, high = found["shrinkage"][name]["interval"]
+        assert low <= found["shrinkage"][name]["value"] <= high
     assert set(found["winner"]) == {"option", "conditional", "hybrid"}
     assert found["winner"]["option"] == max(DATA, key=lambda name: DATA[name].mean())
     for kind in ("conditional", "hybrid"):
@@ -313,7 +320,10 @@ def test_json_repeats_what_python_says(run: Run, write: Write) -> None:
     est = mm.estimate(successes={"a": 3, "b": 7}, trials={"a": 50, "b": 60}, resamples=40, seed=5)
     assert found["estimates"]["ke"]["value"] == est.value
     assert found["estimates"]["ke"]["bias"] == est.bias()
-    assert tuple(found["estimates"]["ke"]["interval"]) == est.interval()
+    assert tuple(found["maximum"]["interval"]) == est.interval()
+    assert tuple(found["best_set"]) == est.best_set()
+    assert found["ranks"] == est.ranks().to_dict("index")
+    assert {name: each["value"] for name, each in found["shrinkage"].items()} == est.shrinkage()["value"].to_dict()
     assert found["estimates"]["ke"]["weights"] == est.weights.to_dict()
     assert found["probability_best"] == est.probability_best().to_dict()
     winner = est.winner()
@@ -358,10 +368,11 @@ def test_lower_is_better_mirrors(run: Run, write: Write, layout: str) -> None:
     for method, estimate in low["estimates"].items():
         other = high["estimates"][method]
         close([estimate["value"], estimate["bias"]], [shift - other["value"], -other["bias"]])
-        close(estimate["interval"], [shift - end for end in reversed(other["interval"])])
         close(estimate["weights"].values(), other["weights"].values())
     assert low["winner"]["option"] == high["winner"]["option"]
     close([low["winner"]["hybrid"]["value"]], [shift - high["winner"]["hybrid"]["value"]])
+    close(low["maximum"]["interval"], [shift - end for end in reversed(high["maximum"]["interval"])])
+    assert (low["best_set"], low["ranks"]) == (high["best_set"], high["ranks"])
     close(low["probability_best"].values(), high["probability_best"].values())
     close([o["mean"] for o in low["options"]], [shift - o["mean"] for o in high["options"]])
 
@@ -398,7 +409,8 @@ def test_terminal_answer_says_it_all(run: Run, write: Write) -> None:
     for part in (
         "2 options, higher is better",
         "P(best)",
-        "in the race",
+        "maybe",
+        "The largest true mean, 95% interval",
         "naive",
         "The winner, b",
         "hybrid",

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import maxmean as mm
 from maxmean import mev
+from maxmean.mev import inference
 from maxmean.mev.inference.winner import infer_winner
 
 RNG = np.random.default_rng(0)
@@ -28,7 +29,7 @@ def test_an_estimate_is_the_estimator_applied_to_the_moments() -> None:
     np.testing.assert_allclose(est.value, mev.kernel_estimate(MEANS, ERRORS**2), rtol=1e-12)
     np.testing.assert_allclose(est.statistic, mev.t_statistic(MEANS, ERRORS**2), rtol=1e-10)
     np.testing.assert_allclose(est.weights, mev.kernel_weights(MEANS, ERRORS**2, mev.Gaussian()), atol=1e-12)
-    np.testing.assert_allclose(est.probability_best(), mev.best_probabilities(MEANS, ERRORS**2), atol=1e-12)
+    np.testing.assert_allclose(est.probability_best("flat"), mev.best_probabilities(MEANS, ERRORS**2), atol=1e-12)
     assert list(est.weights.index) == ["A", "B", "C"]
     assert est.method == "ke"
     assert est.naive == max(est.problem.means)
@@ -164,8 +165,8 @@ def test_compare_is_the_estimates_side_by_side() -> None:
     assert table.loc["ke", "value"] == together.estimates["ke"].value
     assert json.loads(json.dumps(together.to_dict(), allow_nan=False)) == together.to_dict()
     assert together.answer.method == "ke"
-    assert "B" in together.in_the_race
-    assert "C" not in together.in_the_race
+    assert "B" in together.best_set
+    assert "C" not in together.best_set
 
 
 def test_compare_says_what_it_leaves_out_and_refuses_what_is_asked_for_in_vain() -> None:
@@ -343,3 +344,36 @@ def test_options_are_bounded_before_their_covariances_are_made(monkeypatch: pyte
     monkeypatch.setattr("maxmean.mev.data.options.MOST_OPTIONS", 11)
     with pytest.raises(mm.DataError, match="options, the most that can be compared"):
         mm.estimate(table, paired=False)
+
+
+def test_the_interval_the_set_the_ranks_and_shrinkage_are_those_of_the_moments() -> None:
+    for how, spread, freedom in (
+        ({"data": SAMPLES, "paired": False}, None, np.array([len(v) - 1 for v in SAMPLES.values()])),
+        ({"mean": MEANS, "se": ERRORS}, ERRORS**2, np.inf),
+    ):
+        est = mm.estimate(**how)
+        means, variances = est.problem.data.means, est.problem.data.variances if spread is None else spread
+        assert est.interval(0.9) == inference.maximum_interval(means, variances, level=0.9, freedom=freedom)
+        there = inference.best_set(means, variances, freedom=freedom)
+        assert est.best_set() == tuple(name for name, inside in zip(est.problem.names, there, strict=True) if inside)
+        np.testing.assert_array_equal(est.ranks(), inference.rank_intervals(means, variances, freedom=freedom))
+        shrunk = inference.shrink(means, variances)
+        np.testing.assert_allclose(est.shrinkage()["value"], shrunk.values)
+        np.testing.assert_allclose(est.shrinkage(0.8)[["low", "high"]], shrunk.intervals(0.8))
+        np.testing.assert_array_equal(est.probability_best(), shrunk.chances)
+
+
+def test_zeros_and_ones_have_the_interval_of_their_counts() -> None:
+    clicks = {"a": np.repeat([1.0, 0.0], [3, 17]), "b": np.repeat([1.0, 0.0], [0, 30])}
+    counted = {"successes": {"a": 3, "b": 0}, "trials": {"a": 20, "b": 30}}
+    for lower in (False, True):
+        one, other = mm.estimate(clicks, lower_is_better=lower), mm.estimate(**counted, lower_is_better=lower)  # type: ignore[arg-type]
+        np.testing.assert_allclose(one.interval(), other.interval(), rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(one.shrinkage(), other.shrinkage(), atol=1e-9)
+        assert one.best_set() == other.best_set()
+    assert mm.estimate(**counted, lower_is_better=True).interval()[1] > 0.0  # type: ignore[arg-type]
+
+
+def test_an_unknown_prior_is_named() -> None:
+    with pytest.raises(mm.ArgumentError, match="unknown prior 'jeffreys'"):
+        mm.estimate(SAMPLES).probability_best("jeffreys")

@@ -80,7 +80,7 @@ def test_number(value: float, decimals: int | None, shown: str) -> None:
 @pytest.mark.parametrize("width", [60, 80, 200])
 @pytest.mark.parametrize("scale", [1e-300, 1e-6, 1.0, 1e6, 1e300])
 def test_numbers_are_never_cut(width: int, scale: float) -> None:
-    """In any width from 80 columns on, each end of each interval stands whole on one line; nothing is wider than the page."""
+    """In any width from 80 columns on, each end of an interval stands whole on one line; nothing is wider than the page."""
     rng = np.random.default_rng(0)
     data = {name: scale * (mu + rng.normal(size=30)) for name, mu in (("a" * 60, 2.0), ("語" * 40, -2.2), ("c", 2.1))}
     comparison = mm.compare(data, ["me", "ke"], resamples=20)
@@ -88,7 +88,7 @@ def test_numbers_are_never_cut(width: int, scale: float) -> None:
     assert max(sum(2 if c == "語" else 1 for c in line) for line in text.splitlines()) <= width
     if width >= 80:
         places = show.decimals_for(comparison.problem.standard_errors)
-        for low, high in (est.interval() for est in comparison.estimates.values()):
+        for low, high in (comparison.maximum, comparison.winner.hybrid.interval):
             assert f"{show.number(low, places)} to {show.number(high, places)} " in text
 
 

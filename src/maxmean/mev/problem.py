@@ -102,7 +102,7 @@ class Problem:
     def interval(self, low: float, high: float) -> tuple[float, float]:
         """An interval in the user's units, its lower end first; rates stay within [0, 1]."""
         ends = sorted((self.outward(low), self.outward(high)))
-        if isinstance(self.data, Counts):
+        if self.counts is not None:
             ends = [min(max(end, 0.0), 1.0) for end in ends]
         return ends[0], ends[1]
 
@@ -127,28 +127,43 @@ class Problem:
     @cached_property
     def shrinkage(self) -> Shrinkage:
         """All means drawn towards each other, in the units of the data in here."""
-        return shrink(self.data.means, self.spread, seed=self.seed)
+        return shrink(self.data.means, self.spread)
+
+    @cached_property
+    def counts(self) -> Counts | None:
+        """Successes and trials, if that is what the data are, one by one or counted; where lower is better, of the failures."""
+        if isinstance(self.data, Counts):
+            return self.data
+        if not isinstance(self.data, Samples) or self.data.paired:
+            return None
+        best, worst = (1.0, 0.0) if self.direction > 0 else (0.0, -1.0)
+        if not all(((values == best) | (values == worst)).all() for values in self.data.values):
+            return None
+        return Counts(
+            np.array([np.count_nonzero(values == best) for values in self.data.values]), np.array(self.data.n)
+        )
 
     @cached_property
     def spread(self) -> np.ndarray:
         """Covariances of the means where rows are paired, variances else; of rates, those that no successes do not make zero."""
-        if isinstance(self.data, Counts):
-            rates = (self.data.successes + 0.5) / (self.data.trials + 1)
-            return np.asarray(rates * (1 - rates) / self.data.trials)
+        if self.counts is not None:
+            rates = (self.counts.successes + 0.5) / (self.counts.trials + 1)
+            return np.asarray(rates * (1 - rates) / self.counts.trials)
         return np.asarray(self.data.variances if self.data.covariances is None else self.data.covariances)
 
     @cached_property
     def freedom(self) -> np.ndarray:
         """Degrees of freedom of the standard errors; infinite for rates and where the numbers of observations are not known."""
-        if isinstance(self.data, Counts) or self.data.n is None:
+        if self.counts is not None or self.data.n is None:
             return np.full(len(self.names), math.inf)
         return np.asarray(self.data.n, float) - 1
 
     def maximum(self, level: float = 0.95) -> tuple[float, float]:
         """A confidence interval for the best mean; see :func:`maxmean.mev.inference.maximum_interval`."""
         check_level(level)
-        if isinstance(self.data, Counts):
-            return self.interval(*maximum_rate_interval(self.data.successes, self.data.trials, level=level))
+        if self.counts is not None:
+            low, high = maximum_rate_interval(self.counts.successes, self.counts.trials, level=level)
+            return (1 - high, 1 - low) if self.lower_is_better else (low, high)
         return self.interval(*maximum_interval(self.data.means, self.spread, level=level, freedom=self.freedom))
 
     def best_set(self, level: float = 0.95) -> tuple[str, ...]:

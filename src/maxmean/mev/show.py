@@ -109,6 +109,7 @@ def terminal(comparison: Comparison) -> RenderableType:
         _options_table(comparison),
         _estimates_table(comparison),
         *skipped,
+        _maximum(comparison),
         *([] if comparison.winner.tied else [_winner_table(comparison)]),
         *(Text(f"note: {visible(note, 300)}", style="yellow") for note in comparison.notes),
         Text(comparison.sentence(), style="bold"),
@@ -130,7 +131,7 @@ def print_answer(comparison: Comparison) -> None:
 
 
 def _tables(comparison: Comparison) -> list[RenderableType]:
-    return [_options_table(comparison), _estimates_table(comparison), _winner_table(comparison)]
+    return [_options_table(comparison), _estimates_table(comparison), _maximum(comparison), _winner_table(comparison)]
 
 
 def _options_table(comparison: Comparison) -> RenderableType:
@@ -138,7 +139,7 @@ def _options_table(comparison: Comparison) -> RenderableType:
 
     problem = comparison.problem
     places = decimals_for(problem.standard_errors)
-    table = _table("The options", "option", "n", "mean", "std. error", "shrunk", "P(best)", "rank", "may be best")
+    table = _table("The options", "option", "n", "mean", "std. error", "shrunk", "P(best)", "rank", "best?")
     rows = comparison.answer.table()
     shrunk, ranks, best = problem.shrunk(comparison.level), comparison.ranks, set(comparison.best_set)
     order = sorted(range(len(problem.names)), key=lambda k: -problem.direction * problem.means[k])
@@ -152,7 +153,7 @@ def _options_table(comparison: Comparison) -> RenderableType:
             number(shrunk[k, 0], places),
             f"{row['P(best)']:.1%}",
             f"{ranks[k, 0]:,} to {ranks[k, 1]:,}" if ranks[k, 0] < ranks[k, 1] else f"{ranks[k, 0]:,}",
-            Text("yes", style="green") if name in best else "",
+            Text("maybe", style="green") if name in best else "",
         )
     if len(order) > _ROWS:
         table.add_row(Text(f"… and {len(order) - _ROWS:,} more", style="dim"))
@@ -171,12 +172,17 @@ def _estimates_table(comparison: Comparison) -> RenderableType:
             f"{int(row['options'])}",
             style="dim" if method == "me" else "bold" if method == comparison.answer.method else None,
         )
-    ends = _range(comparison.maximum, places)
-    table.caption = (
-        f"{comparison.level:.0%} interval for the best mean, by whatever method: {ends}; bias: bootstrap, approximate"
-    )
+    table.caption = "bias: bootstrap, approximate"
     table.caption_justify = "left"
     return table
+
+
+def _maximum(comparison: Comparison) -> RenderableType:
+    from rich.text import Text
+
+    ends = _range(comparison.maximum, decimals_for(comparison.problem.standard_errors))
+    best = "smallest" if comparison.problem.lower_is_better else "largest"
+    return Text(f"The {best} true mean, {comparison.level:.0%} interval: {ends} \n", style="bold")
 
 
 def _winner_table(comparison: Comparison) -> RenderableType:

@@ -50,24 +50,6 @@ def test_a_methods_numbers_depend_on_the_seed_alone(method: str) -> None:
     assert not np.array_equal(alone.errors, bootstrap(data, [method], settings, resamples=50, seed=5)[method].errors)
 
 
-@pytest.mark.parametrize("method", ["me", "te", "ke", "cve"])
-def test_the_interval_covers_the_maximum_mean_where_one_option_leads(method: str) -> None:
-    """Coverage of the 95% interval in 400 data sets; binomial test at level 1e-5 that it is at least 90%."""
-    covered = 0
-    for seed in range(400):
-        rng = np.random.default_rng([7, seed])
-        data = Samples.of([rng.normal(1.0, 1, 50), rng.normal(0.0, 1, 40), rng.normal(-1, 1, 60)])
-        low, high = bootstrap(data, [method], resamples=200, seed=seed)[method].interval()
-        covered += low <= 1.0 <= high
-    assert stats.binomtest(covered, 400, 0.90, alternative="less").pvalue > 1e-5, covered
-
-
-def test_the_interval_shrinks_with_its_level_and_nests() -> None:
-    found = bootstrap(Samples.of(TABLE), ["ke"], resamples=500)["ke"]
-    wide, narrow = found.interval(0.99), found.interval(0.5)
-    assert wide[0] < narrow[0] < narrow[1] < wide[1]
-
-
 def test_progress_counts_up_to_the_resamples() -> None:
     seen: list[int] = []
     bootstrap(Samples.of(np.random.default_rng(0).normal(size=(5000, 2))), ["me"], resamples=1000, progress=seen.append)
@@ -79,8 +61,7 @@ def test_progress_counts_up_to_the_resamples() -> None:
 def test_zero_variance_everywhere_has_no_bias_and_no_doubt() -> None:
     found = bootstrap(Samples.of([[1.0, 1.0], [2.0, 2.0, 2.0]]), [m for m in METHODS if "*" not in m], resamples=20)
     for method in ("me", "we", "te", "ke", "de", "cve", "mme"):
-        assert found[method].interval() == (2.0, 2.0)
-        assert found[method].bias == 0
+        assert (found[method].value, found[method].bias, found[method].standard_error) == (2.0, 0.0, 0.0)
 
 
 def test_counts_and_their_rows_agree_in_law() -> None:

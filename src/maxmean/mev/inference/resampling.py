@@ -1,4 +1,4 @@
-"""The bootstrap: bias and interval of every estimator of the maximum mean.
+"""The bootstrap: bias and standard error of every estimator of the maximum mean.
 
 The mean of the *selected* option is another quantity than the maximum mean; :mod:`maxmean.mev.inference.winner` treats it.
 """
@@ -38,18 +38,6 @@ class Bootstrap:
     def standard_error(self) -> float:
         """Bootstrap estimate of the estimator's standard deviation."""
         return float(self.errors.std(ddof=1))
-
-    def interval(self, level: float = 0.95) -> tuple[float, float]:
-        r"""Basic bootstrap interval for the *maximum mean*, from the quantiles e of the errors.
-
-        .. math:: [\hat\mu - e_{1-a/2},\ \hat\mu - e_{a/2}], \qquad a = 1 - \text{level}
-
-        It corrects for the bias it sees. It is approximate, and least accurate where several options tie for the best:
-        the bootstrap of a maximum is not consistent there (Andrews, 2000, Econometrica 68).
-        """
-        tail = (1 - level) / 2
-        low, high = np.quantile(self.errors, [tail, 1 - tail])
-        return float(self.value - high), float(self.value - low)
 
 
 def bootstrap(

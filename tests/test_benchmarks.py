@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
+import json
 import runpy
 from pathlib import Path
+from typing import Any
 
-ENVS = runpy.run_path(str(Path(__file__).parents[1] / "benchmarks" / "envs.py"))
+import numpy as np
+import pytest
+
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+ENVS = runpy.run_path(str(BENCHMARKS / "envs.py"))
 
 
 def test_a_missed_target_is_said_of_the_table_that_shows_it_and_an_absent_peer_is_no_target_met() -> None:
@@ -16,3 +23,44 @@ def test_a_missed_target_is_said_of_the_table_that_shows_it_and_an_absent_peer_i
     assert verdict({(1024, "freeway"): ours | peers}, layouts) == "no target"
     assert verdict({(1024, "seaquest"): ours | peers}, layouts) == "seaquest x 1024 against gymnax: 2.00, not 3"
     assert verdict({(1024, "freeway"): ours}, layouts) == "not compared: gymnax, pgx"
+
+
+@pytest.fixture
+def coverage(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    return importlib.import_module("coverage")
+
+
+def test_every_setting_of_the_coverage_has_its_truth(coverage: Any) -> None:
+    """At least sixty, each with a name of its own; the means of 4,000 data sets are the true ones, to six standard errors."""
+    settings = list(coverage.settings())
+    assert len({each.name for each in settings}) == len(settings) >= 60
+    for each in [one for one in settings if len(one.means) <= 10][::4]:
+        rng = np.random.default_rng(0)
+        drawn = [each.draw(rng) for _ in range(4_000 if len(each.means) < 4 else 1_000)]
+        means = np.array([_sample_means(data) for data in drawn])
+        assert means.shape[1:] == each.means.shape
+        error = means.std(axis=0) / len(drawn) ** 0.5
+        assert (abs(means.mean(axis=0) - each.means) < 6 * error + 1e-12).all(), each.name
+
+
+def _sample_means(data: dict[str, Any]) -> np.ndarray:
+    if "data" not in data:
+        return np.asarray(data["successes"]) / data["trials"]
+    return (
+        data["data"].mean(axis=0)
+        if isinstance(data["data"], np.ndarray)
+        else np.array([v.mean() for v in data["data"]])
+    )
+
+
+def test_coverage_is_counted_and_kept(coverage: Any, tmp_path: Path) -> None:
+    name = "Gaussian, 3 options, equal, n = 5"
+    coverage.compute(name, 20, tmp_path)
+    assert name in coverage.table(tmp_path)
+    (path,) = tmp_path.iterdir()
+    found = json.loads(path.read_text())
+    assert (found["setting"], found["data_sets"]) == (name, 20)
+    assert 0.5 < found["maximum"] <= 1.0
+    assert found["maximum_width"] > 1.0
+    assert 1.0 <= found["best_set_size"] <= 3.0

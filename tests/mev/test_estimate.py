@@ -377,3 +377,16 @@ def test_zeros_and_ones_have_the_interval_of_their_counts() -> None:
 def test_an_unknown_prior_is_named() -> None:
     with pytest.raises(mm.ArgumentError, match="unknown prior 'jeffreys'"):
         mm.estimate(SAMPLES).probability_best("jeffreys")
+
+
+def test_few_and_skewed_data_are_said_to_be() -> None:
+    rng = np.random.default_rng(0)
+    few = mm.compare({"a": rng.normal(size=10), "b": rng.normal(size=30)}, ["ke"], resamples=5)
+    assert any("these are few data" in note for note in few.notes)
+    rare = mm.compare(successes=[0, 2], trials=50, methods=["ke"], resamples=5)
+    assert any("these are few data" in note for note in rare.notes)
+    assert not mm.compare(successes=[10, 12], trials=50, methods=["ke"], resamples=5).notes
+    skewed = mm.compare({"a": rng.lognormal(sigma=2.0, size=40), "b": rng.normal(size=40)}, ["ke"], resamples=5)
+    (note,) = skewed.notes
+    assert "'a' has few values for how skewed they are" in note
+    assert not mm.compare({"a": rng.lognormal(size=40_000), "b": rng.normal(size=40)}, ["ke"], resamples=5).notes

@@ -89,6 +89,18 @@ class Comparison:
                 f"{len(self.winner.tied)} options share the best mean exactly: nothing selects one of them, so the "
                 "corrections for having been selected do not apply"
             )
+        elif self.problem.scarce:
+            notes.append(
+                "these are few data: the winner's corrected intervals hold less often than they say; the interval of the "
+                f"{'smallest' if self.problem.lower_is_better else 'largest'} true mean allows for it"
+            )
+        if self.problem.skewed:
+            name, most = max(self.problem.skewed.items(), key=lambda item: abs(item[1]))
+            others = f" and {len(self.problem.skewed) - 1} more" if len(self.problem.skewed) > 1 else ""
+            notes.append(
+                f"{name!r}{others} has few values for how skewed they are ({most:.1f}; {math.ceil(25 * most**2):,} would do): "
+                "intervals may hold less often than they say"
+            )
         return tuple(notes)
 
     def sentence(self) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from .data import Counts, Data, Samples, Summaries
 from .data.inputs import as_options
 from .data.limits import MOST_PAIRED, MOST_RESAMPLES, TOO_MANY_PAIRED
-from .data.moments import unit_for
+from .data.moments import skewness, unit_for
 from .data.options import Options, refuse_unusable
 from .errors import ArgumentError, DataError
 from .inference import (
@@ -157,6 +157,24 @@ class Problem:
         if self.counts is not None or self.data.n is None:
             return np.full(len(self.names), math.inf)
         return np.asarray(self.data.n, float) - 1
+
+    @cached_property
+    def skewed(self) -> dict[str, float]:
+        """The skewness of those options that have too few observations for it, by Cochran's rule: 25 times its square."""
+        if self.counts is not None or not isinstance(self.data, Samples):
+            return {}
+        found = {name: skewness(values) for name, values in zip(self.names, self.data.values, strict=True)}
+        enough = dict(zip(self.names, self.data.n, strict=True))
+        return {name: each for name, each in found.items() if enough[name] < 25 * each**2}
+
+    @property
+    def scarce(self) -> bool:
+        """Whether there are too few observations for what takes standard errors for known: 20, or five successes and failures."""
+        if self.counts is not None:
+            leader = int(np.argmax(self.counts.means))
+            found = int(self.counts.successes[leader])
+            return min(found, self.counts.n[leader] - found) < 5
+        return bool(self.freedom.min() < 19)
 
     def maximum(self, level: float = 0.95) -> tuple[float, float]:
         """A confidence interval for the best mean; see :func:`maxmean.mev.inference.maximum_interval`."""

@@ -155,8 +155,9 @@ main()
 """
 
 
+@pytest.mark.slow
 def test_a_limit_on_the_size_of_files_is_one_sentence(tmp_path: Path) -> None:
-    """Through the real libraries, which have words of their own for it."""
+    """Through the real libraries, which have words of their own for it. The host's driver is asked every time."""
     command = ["train", "--env", "minatar/breakout", "--agent", "dqn", "--steps", "200", "--quiet"]
     command += ["--warmup", "60", "--replay-capacity", "400", "--test-interval", "100", "--target-period", "50"]
     command += ["--test-episodes", "2", "--hidden", "8", "--checkpoint-interval", "100", "--out", str(tmp_path / "run")]

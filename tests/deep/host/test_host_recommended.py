@@ -72,7 +72,10 @@ def test_mistakes_get_a_sentence(call: Any, said: str) -> None:
 
 @pytest.mark.parametrize(
     ("env", "more"),
-    [("CartPole-v1", ["--heads", "3"]), ("minatar/breakout", ["--heads", "3", "--replay-capacity", "200"])],
+    [
+        ("CartPole-v1", ["--heads", "3"]),
+        pytest.param("minatar/breakout", ["--heads", "3", "--replay-capacity", "200"], marks=pytest.mark.slow),
+    ],
 )
 def test_the_command_line_trains_it_unless_an_agent_is_named(env: str, more: list[str], tmp_path: Path) -> None:
     small = [f"--{name.replace('_', '-')}={value}" for name, value in QUICK.items()]

@@ -115,7 +115,7 @@ def test_what_a_training_says_of_itself_is_what_those_of_before_have_written() -
     assert DQN(Walk(), eval_env=Walk(), scale_observations=True).describe()["host"]["scale_observations"] is True
 
 
-@pytest.mark.parametrize("own", [{"k": 3}, {"prior": 1.0}, {"ensemble": "networks"}, {"hidden": 9}], ids=str)
+@pytest.mark.parametrize("own", [{"prior": 1.0}, {"hidden": 9}], ids=str)
 def test_another_network_than_the_one_in_the_file_is_named(own: dict[str, Any], tmp_path: Path) -> None:
     path = KEBDQN(Walk(), eval_env=Walk(), k=2, **small()).learn(30).save(tmp_path / "agent")
     with pytest.raises(HostError, match=f"{next(iter(own))} cannot be changed here: the network"):

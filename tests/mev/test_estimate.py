@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 import maxmean as mm
 from maxmean import mev
@@ -357,7 +358,8 @@ def test_the_interval_the_set_the_ranks_and_shrinkage_are_those_of_the_moments()
         there = inference.best_set(means, variances, freedom=freedom)
         assert est.best_set() == tuple(name for name, inside in zip(est.problem.names, there, strict=True) if inside)
         np.testing.assert_array_equal(est.ranks(), inference.rank_intervals(means, variances, freedom=freedom))
-        shrunk = inference.shrink(means, variances)
+        wider = stats.t(freedom).isf(0.025) / stats.norm.isf(0.025) if np.ndim(freedom) else 1.0
+        shrunk = inference.shrink(means, variances * wider**2)
         np.testing.assert_allclose(est.shrinkage()["value"], shrunk.values)
         np.testing.assert_allclose(est.shrinkage(0.8)[["low", "high"]], shrunk.intervals(0.8))
         np.testing.assert_array_equal(est.probability_best(), shrunk.chances)

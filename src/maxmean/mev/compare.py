@@ -74,6 +74,11 @@ class Comparison:
         """The range of every option's rank, [M, 2]."""
         return self.problem.ranks(self.level)
 
+    @cached_property
+    def shrunk(self) -> np.ndarray:
+        """Every option's mean drawn towards the others, and the ends of its interval, [M, 3]."""
+        return self.problem.shrunk(self.level)
+
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader should know about these data before trusting the numbers."""
@@ -91,14 +96,21 @@ class Comparison:
             )
         elif self.problem.scarce:
             notes.append(
-                "these are few data: the winner's corrected intervals hold less often than they say; the interval of the "
-                f"{'smallest' if self.problem.lower_is_better else 'largest'} true mean allows for it"
+                "these are few data: the winner's corrected intervals"
+                f"{', the set of the best and the ranks' if self.problem.counts is not None else ''} hold less often than they "
+                f"say; the interval of the {'smallest' if self.problem.lower_is_better else 'largest'} true mean allows for it"
+            )
+        if not self.maximum[0] <= self.answer.value <= self.maximum[1]:
+            notes.append(
+                f"{self.answer.method} lies outside the interval: some options are known far better than others, and it averages "
+                "over them"
             )
         if self.problem.skewed:
             name, most = max(self.problem.skewed.items(), key=lambda item: abs(item[1]))
             others = f" and {len(self.problem.skewed) - 1} more" if len(self.problem.skewed) > 1 else ""
+            verb = "have" if others else "has"
             notes.append(
-                f"{name!r}{others} has few values for how skewed they are ({most:.1f}; {math.ceil(25 * most**2):,} would do): "
+                f"{name!r}{others} {verb} few values for how skewed they are ({most:.1f}; {math.ceil(25 * most**2):,} would do): "
                 "intervals may hold less often than they say"
             )
         return tuple(notes)
@@ -118,11 +130,10 @@ class Comparison:
         )
         covers = f"{self.level:.0%} interval {ends[0]} to {ends[1]}"
         fairer = f"a fairer value of the best option is {fair} ({answer.method})" if answer.method in _PREFERRED else ""
+        claim = f"{fairer}, {covers}" if fairer else f"the {best} true mean has the {covers}"
         if head.tied:
-            first = f"{len(head.tied)} options share the {best} mean, {naive}"
-            return f"{first}; {fairer or 'the best option'}, {covers}; {others}."
-        own_mean = f"{name}'s own mean is {own}, {ends[2]} to {ends[3]}"
-        claim = f"{fairer or 'the best option'}, {covers}, and {own_mean}"
+            return f"{len(head.tied)} options share the {best} mean, {naive}; {claim}; {others}."
+        claim = f"{claim}, and {name}'s own mean is {own}, {ends[2]} to {ends[3]}"
         return f"{name} has the {best} mean, {naive}, but it was picked for looking good: {claim}; {others}."
 
     def plot(self, path: str) -> None:
@@ -157,7 +168,7 @@ class Comparison:
             },
             "shrinkage": {
                 name: {"value": _finite(value), "interval": [_finite(low), _finite(high)]}
-                for name, (value, low, high) in zip(problem.names, problem.shrunk(self.level), strict=True)
+                for name, (value, low, high) in zip(problem.names, self.shrunk, strict=True)
             },
             "probability_best": _by_name(problem.names, problem.probability_best),
             "winner": {

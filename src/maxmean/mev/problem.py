@@ -30,6 +30,7 @@ from .inference import (
     rank_intervals,
     shrink,
 )
+from .inference.maximum import upper_quantile
 from .kernels import Gaussian, Kernel, as_kernel
 from .methods import (
     METHODS,
@@ -127,7 +128,13 @@ class Problem:
     @cached_property
     def shrinkage(self) -> Shrinkage:
         """All means drawn towards each other, in the units of the data in here."""
-        return shrink(self.data.means, self.spread)
+        return shrink(self.data.means, self.spread * self._wider)
+
+    @property
+    def _wider(self) -> np.ndarray | float:
+        """What variances are multiplied by, for standard errors are estimated: Student's squared quantile over the normal one."""
+        ratio = np.square(upper_quantile(0.025, self.freedom) / upper_quantile(0.025, np.asarray(math.inf)))
+        return ratio if self.spread.ndim == 1 else float(ratio.max())
 
     @cached_property
     def counts(self) -> Counts | None:

@@ -141,7 +141,7 @@ def _options_table(comparison: Comparison) -> RenderableType:
     places = decimals_for(problem.standard_errors)
     table = _table("The options", "option", "n", "mean", "std. error", "shrunk", "P(best)", "rank", "best?")
     rows = comparison.answer.table()
-    shrunk, ranks, best = problem.shrunk(comparison.level), comparison.ranks, set(comparison.best_set)
+    shrunk, ranks, best = comparison.shrunk, comparison.ranks, set(comparison.best_set)
     order = sorted(range(len(problem.names)), key=lambda k: -problem.direction * problem.means[k])
     for k in order[:_ROWS]:
         name, row = problem.names[k], rows.iloc[k]

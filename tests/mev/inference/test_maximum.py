@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -148,6 +149,7 @@ def test_the_first_that_is_accepted_comes_before_a_gap() -> None:
     [
         ({"level": 1.0}, "level must lie strictly between 0 and 1"),
         ({"freedom": 0.0}, "degrees of freedom must be positive"),
+        ({"freedom": [1.0, 2.0, 3.0]}, "degrees of freedom must be a number"),
         ({"covariance": [[1.0, 2.0], [2.0, 1.0]]}, "positive semi-definite"),
         ({"covariance": [1.0]}, "covariance must have shape"),
     ],
@@ -155,3 +157,12 @@ def test_the_first_that_is_accepted_comes_before_a_gap() -> None:
 def test_mistakes_get_a_sentence(given: dict[str, object], said: str) -> None:
     with pytest.raises(ArgumentError, match=said):
         maximum_interval([0.0, 1.0], **{"covariance": [1.0, 1.0], **given})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("successes", "trials"),
+    [([4, 2], [3, 3]), ([-1, 2], 3), ([1.5, 2], 3), ([], []), ([1, 2], [0, 3]), ([np.nan], [3])],
+)
+def test_counts_that_cannot_be_are_refused(successes: list[float], trials: Any) -> None:
+    with pytest.raises(ArgumentError, match="successes"):
+        maximum_rate_interval(successes, trials)

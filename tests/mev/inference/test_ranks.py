@@ -116,3 +116,11 @@ def test_certain_options_are_ranked_as_they_are() -> None:
     assert best_set([2.0, 1.0, 2.0], [0.0, 0.0, 0.0]).tolist() == [True, False, True]
     assert rank_intervals([2.0, 1.0, 2.0], [0.0, 0.0, 0.0]).tolist() == [[1, 2], [3, 3], [1, 2]]
     assert rank_intervals([2.0], [1.0]).tolist() == [[1, 1]]
+
+
+@pytest.mark.parametrize("level", [0.01, 0.4, 0.5])
+def test_with_little_confidence_the_leader_still_stays(level: float) -> None:
+    assert best_set([7.0, 7.0], [0.0, 0.0], level=level).all()
+    assert best_set([3.0, 1.0], [1.0, 1.0], level=level)[0]
+    ranks = rank_intervals([0.3, 0.5], [0.02, 0.025], level=level)
+    assert (ranks[:, 0] <= ranks[:, 1]).all()

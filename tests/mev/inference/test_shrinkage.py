@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -16,8 +14,8 @@ from maxmean.mev.inference import shrink
 def by_grid(x: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Posterior expectations and probabilities of being below zero, by brute force over the centre and the share."""
     share = (np.arange(400) + 0.5) / 400
-    pairs = [(a**2 + b**2) / 2 for a, b in itertools.combinations(s, 2)]
-    spread = np.sqrt((1 - share) / share / np.mean(1 / np.array(pairs)))
+    half = [(s[i] ** 2 + np.mean(np.delete(s, i) ** 2)) / 2 for i in range(len(s))]
+    spread = np.sqrt((1 - share) / share / np.mean(1 / np.array(half)))
     centre = np.linspace(-12, 12, 1_201)
     total = np.sqrt(s**2 + spread[:, None] ** 2)
     log = np.sum(stats.norm.logpdf(x, centre[:, None, None], total), axis=-1)  # [centre, share]
@@ -99,3 +97,16 @@ def test_probabilities_are_those_of_the_prior() -> None:
         held += float(np.mean((ends[:, 0] <= means) & (means <= ends[:, 1])))
     assert said / 150 == pytest.approx(true / 150, abs=0.08)
     assert held / 150 == pytest.approx(0.95, abs=0.03)
+
+
+def test_copies_are_no_news() -> None:
+    """Columns that differ by constants leave no doubt about differences; one that is nearly a copy does not drown the others."""
+    sure = shrink([1.0, 2.0, 2.0], np.full((3, 3), 0.5))
+    assert sure.values.tolist() == [1.0, 2.0, 2.0]
+    assert sure.chances.tolist() == [0.0, 0.5, 0.5]
+    rng = np.random.default_rng(3)
+    rows = rng.normal([0.0, 0.3, 0.6], 1.0, (30, 3))
+    nearly = np.column_stack([rows, rows[:, 0] + 1e-3 * rng.normal(size=30)])
+    without, beside = (shrink(each.mean(axis=0), np.cov(each.T) / 30) for each in (rows, nearly))
+    assert np.ptp(beside.values) > 0.4 * np.ptp(without.values)
+    assert beside.chances.argmax() == without.chances.argmax() == 2

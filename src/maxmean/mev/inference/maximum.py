@@ -155,7 +155,10 @@ def tail_probability(value: np.ndarray, freedom: np.ndarray) -> np.ndarray:
 
 def checked_freedom(freedom: Array, options: int) -> np.ndarray:
     """Degrees of freedom of each option."""
-    degrees = np.broadcast_to(np.asarray(freedom, float), options)
+    given = np.asarray(freedom, float)
+    if given.shape not in ((), (options,)):
+        raise ArgumentError(f"degrees of freedom must be a number or have shape ({options},), not {given.shape}")
+    degrees = np.broadcast_to(given, options)
     if not (degrees > 0).all():
         raise ArgumentError(f"degrees of freedom must be positive, not {degrees.min():g}")
     return degrees
@@ -180,7 +183,7 @@ def maximum_rate_interval(successes: Array, trials: Array, *, level: float = 0.9
     """
     from scipy.special import betaincinv
 
-    k, n = (np.asarray(each, float) for each in (successes, trials))
+    k, n = _checked_counts(successes, trials)
     tail = tail_of(level)
     first = _FIRST_STEP * tail
 
@@ -197,6 +200,22 @@ def maximum_rate_interval(successes: Array, trials: Array, *, level: float = 0.9
         return -np.expm1(np.sum(np.log1p(-np.minimum(each, 1.0 - 1e-16)), axis=-1)) >= tail - first
 
     return first_true(accepted, 0.0, float(np.max(k / n))), float(np.max(upper(tail)))
+
+
+def _checked_counts(successes: Array, trials: Array) -> tuple[np.ndarray, np.ndarray]:
+    """Successes and trials as arrays, if they can be such."""
+    k = np.asarray(successes, float)
+    if k.ndim != 1 or k.size == 0:
+        raise ArgumentError(f"successes must have shape (options,) with at least one option, not {k.shape}")
+    n = np.asarray(trials, float)
+    if n.shape not in ((), k.shape):
+        raise ArgumentError(f"trials must be a number or have shape {k.shape}, not {n.shape}")
+    n = np.broadcast_to(n, k.shape)
+    if not ((k >= 0) & (k <= n) & (n >= 1) & (k == np.rint(k)) & (n == np.rint(n))).all():
+        raise ArgumentError(
+            "successes and trials must be whole numbers, at least one trial and no more successes than trials"
+        )
+    return k, n
 
 
 def _at_least(count: np.ndarray, trials: np.ndarray, rate: np.ndarray) -> np.ndarray:

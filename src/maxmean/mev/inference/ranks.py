@@ -47,6 +47,7 @@ def best_set(means: Array, covariance: Array, *, level: float = 0.95, freedom: A
     # If one other option counts, or if all do: between these the number that count decides.
     least, most, reach = (_normal_quantile(tail) for tail in (alpha, (alpha - first) / others, first / others))
     stays = np.ones(pairs.options, bool)
+    leading = pairs.x == pairs.x.max()
     for which in pairs.blocks():
         scores, spreads = pairs.against(which)
         strongest = scores.max(axis=0)  # the best evidence that somebody is better
@@ -54,7 +55,7 @@ def best_set(means: Array, covariance: Array, *, level: float = 0.95, freedom: A
         for k in np.flatnonzero((strongest >= least) & (strongest < most)):
             limits = strongest[k] + np.maximum(-(scores[:, k] + reach), 0.0)
             stays[which[k]] = pairs.may_exceed(int(which[k]), spreads[:, k], limits, alpha - first)
-    return stays
+    return stays | leading
 
 
 def rank_intervals(means: Array, covariance: Array, *, level: float = 0.95, freedom: Array = math.inf) -> np.ndarray:
@@ -80,6 +81,7 @@ def rank_intervals(means: Array, covariance: Array, *, level: float = 0.95, free
             if independent
             else _normal_quantile(alpha / (options * (options - 1)))
         )
+        limit = max(limit, 0.0)
         for which in pairs.blocks():
             scores, _ = pairs.against(which)
             before[which], behind[which] = (scores > limit).sum(axis=0), (scores < -limit).sum(axis=0) - 1  # not itself
@@ -176,7 +178,7 @@ def _step_down(pairs: _Pairs, alpha: float) -> np.ndarray:
             a, b = j[k : k + step], i[k : k + step]
             gaps = (pairs.points[:, a] - pairs.points[:, b]) / spreads[a, b]
             np.maximum(largest, gaps.max(axis=-1), out=largest)
-        rejected = open_ & (scores > np.quantile(largest, 1 - alpha))
+        rejected = open_ & (scores > max(float(np.quantile(largest, 1 - alpha)), 0.0))
         if not rejected.any():
             break
         better |= rejected

@@ -3,7 +3,7 @@ r"""Shrinkage: all means drawn towards each other, by as much as their spread be
 The true means are taken for draws from a normal distribution, :math:`\mu_i \sim N(m, \tau^2)`, and the estimates for
 :math:`x \sim N(\mu, \Sigma)`. Nothing has to be chosen: m has a flat prior and tau the uniform shrinkage prior (Daniels, 1999),
 under which the share :math:`s^2/(s^2 + \tau^2)` by which a usual mean is drawn in is uniform between 0 and 1; a usual
-:math:`s^2` is half the variance of a difference, the harmonic mean over all pairs. What is not known about m and tau is
+:math:`s^2` is half the variance of the difference from another option. What is not known about m and tau is
 integrated over, so that intervals are not too short with few options (Morris, JASA 1983).
 """
 
@@ -89,7 +89,8 @@ def shrink(means: Array, covariance: Array, *, seed: int = 0) -> Shrinkage:
     """
     x, covariances = checked(means, covariance)
     variances = diagonal(covariances)
-    if len(x) == 1 or not variances.any():
+    usual = _usual_variance(covariances)
+    if usual == 0:  # one option, or no doubt about any difference
         best = (x == x.max()) / np.count_nonzero(x == x.max())
         return Shrinkage(np.ones(1), np.array([math.inf]), x[None], np.sqrt(variances)[None], best)
     if covariances.ndim == 1:
@@ -99,7 +100,6 @@ def shrink(means: Array, covariance: Array, *, seed: int = 0) -> Shrinkage:
         spectrum, vectors = np.linalg.eigh(covariances)
         spectrum = np.maximum(spectrum, 0.0)
         turned, ones = vectors.T @ x, vectors.sum(axis=0)
-    usual = _usual_variance(covariances)
 
     def given(logs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """For tau^2 = usual * exp(logs): the total variances, the centre's, what is apart from it, and the log-evidence."""
@@ -133,11 +133,13 @@ def shrink(means: Array, covariance: Array, *, seed: int = 0) -> Shrinkage:
 
 
 def _usual_variance(covariances: np.ndarray) -> float:
-    """Half the variance of a difference, the harmonic mean over the pairs whose difference is not certain."""
+    """Half the variance of an option's difference from the others, on average; the harmonic mean over the options."""
     variances = diagonal(covariances)
-    half = (variances[:, None] + variances) / 2 - (covariances if covariances.ndim == 2 else 0.0)
-    pairs = half[np.triu_indices(len(variances), 1)]
-    return 1 / float(np.mean(1 / pairs[pairs > 0]))
+    others = max(len(variances) - 1, 1)
+    shared = 0.0 if covariances.ndim == 1 else (covariances.sum(axis=1) - variances) / others
+    half = (variances + (variances.sum() - variances) / others) / 2 - shared
+    doubtful = half[half > 1e-12 * variances.max(initial=0.0)]
+    return 1 / float(np.mean(1 / doubtful)) if len(variances) > 1 and doubtful.size else 0.0
 
 
 def _chances(

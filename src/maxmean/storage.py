@@ -9,7 +9,7 @@ import os
 import secrets
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,15 +40,16 @@ def appearing(path: Path, *, within: Path | None = None) -> Iterator[Path]:
     else:
         refuse_links(path.parent, within)
     beside = path.parent / f"{PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
-    os.close(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
-    mode = beside.stat().st_mode
-    try:
+    try:  # from here on: Ctrl-C may come as soon as there is a file
+        os.close(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+        mode = beside.stat().st_mode
         yield beside
         beside.chmod(mode)  # a library may have put a file of its own there, which nobody else may read
         flush(beside)
         os.replace(beside, path)
     except BaseException:
-        beside.unlink(missing_ok=True)
+        with suppress(OSError):  # the first error is the one to tell
+            beside.unlink()
         raise
     flush(path.parent)
 

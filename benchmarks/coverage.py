@@ -145,7 +145,6 @@ def measure(setting: Setting, data_sets: int) -> dict[str, Any]:
                 "ranks": math.nan
                 if ranks is None
                 else float(((ranks[:, 0] <= 1 + better) & (ranks[:, 1] >= len(truth) - worse)).all()),
-                "shrunk_error": (float(shrunk["value"].max()) - best) ** 2 / (error**2 or math.nan),
             }
         )
     columns = {name: np.array([row[name] for row in rows], float) for name in rows[0]}

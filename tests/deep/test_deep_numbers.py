@@ -23,11 +23,11 @@ from maxmean.deep.settings import Settings
 
 ODD: Any = object()
 NUMBERS = ("learning_rate", "discount")
-COUNTS = tuple(name for name in vars(Settings()) if name not in (*NUMBERS, "optimizer", "loss"))
+COUNTS = tuple(name for name in vars(Settings()) if name not in (*NUMBERS, "n_step", "optimizer", "loss"))
 
 
 @pytest.mark.parametrize("value", ["x", None, [1], True, ODD, 1j, np.array([1.0]), {}])
-@pytest.mark.parametrize("name", [*NUMBERS, *COUNTS])
+@pytest.mark.parametrize("name", [*NUMBERS, *COUNTS, "n_step"])
 def test_a_setting_of_another_type_is_named(name: str, value: Any) -> None:
     kind = "number" if name in NUMBERS else "whole number"
     with pytest.raises(deep.AgentError, match=f"^{name} must be a {kind}, not"):

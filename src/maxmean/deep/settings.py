@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from .checks import AgentError, real_number, whole_number
 
 OPTIMIZERS = ("adam", "rmsprop")
 LOSSES = ("mse", "huber")
+MOST_STEPS = 255
+"""Of one transition."""
 
 
 @dataclass(frozen=True)
@@ -19,6 +22,7 @@ class LearningSettings:
     batch_size: int
     discount: float
     replay_capacity: int
+    n_step: int = 1
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,8 @@ class Settings:
     """Updates between two copies of the network into the target network."""
     hidden: int = 128
     """Units of each member's hidden layer."""
+    n_step: int = 1
+    """Rewards that a target sums up before it looks at a value; fewer where an episode ends."""
     test_interval: int = 10_000
     """Steps between two tests and records. The bias is estimated then too."""
     test_episodes: int = 10
@@ -88,11 +94,23 @@ class Settings:
             "bias_episodes_per_head",
         ):
             object.__setattr__(self, name, whole_number(name, getattr(self, name)))
+        object.__setattr__(self, "n_step", whole_number("n_step", self.n_step, most=MOST_STEPS))
+        if self.n_step > self.replay_capacity:
+            raise AgentError(f"n_step must be at most replay_capacity, {self.replay_capacity:,}, not {self.n_step}")
+
+    def describe(self) -> dict[str, Any]:
+        """The settings as plain values, in the words of the directories that trainings of 0.1 have written."""
+        said = asdict(self)
+        if self.n_step == 1:
+            del said["n_step"]
+        return said
 
     @property
     def learning(self) -> LearningSettings:
         """What is compiled into an update."""
-        return LearningSettings(self.optimizer, self.loss, self.batch_size, self.discount, self.replay_capacity)
+        return LearningSettings(
+            self.optimizer, self.loss, self.batch_size, self.discount, self.replay_capacity, self.n_step
+        )
 
     @property
     def measuring(self) -> MeasuringSettings:

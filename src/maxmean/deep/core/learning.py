@@ -9,6 +9,8 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
 
 from ...envs.random import chance
 from ..networks import Weights
@@ -85,7 +87,8 @@ class Learning:
 
     def batch(self, transitions: Transition) -> Batch:
         """Stored transitions as the update wants them."""
-        discounts = jnp.where(transitions.terminated, 0.0, self.settings.discount).astype(jnp.float32)
+        ahead = jnp.asarray(self._powers)[transitions.steps] if self.settings.n_step > 1 else self.settings.discount
+        discounts = jnp.where(transitions.terminated, 0.0, ahead).astype(jnp.float32)
         bits = jnp.arange(self.family.members, dtype=jnp.uint32)
         return Batch(
             self._observe(transitions.state),
@@ -95,6 +98,42 @@ class Learning:
             self._observe(transitions.next_state),
             (transitions.mask[:, None] >> bits) & 1 != 0,
         )
+
+    def remember(self, memory: Array, number: Array, step: Transition, counts: Array | None = None) -> Array:
+        """The replay with a step as its ``number``-th transition, in the place of the oldest, where the step counts."""
+        if self.settings.n_step > 1:
+            step = step._replace(steps=jnp.uint8(1))
+        row = self.layout.pack(step)
+        if counts is not None:
+            row = jnp.where(counts, row, memory[number % memory.shape[0]])
+        return replay.write(memory, number, row)
+
+    def lengthen(self, memory: Array, numbers: Array, goes_on: Array, step: Transition) -> Array:
+        """The replay with the transitions of these numbers lengthened by the step that followed them, where ``goes_on`` says so.
+
+        They are the last ``n_step - 1`` of the episode: each grows with every step, and whatever is drawn is whole. With k
+        steps it has r_1 + discount r_2 + ... + discount^(k-1) r_k, and the state that they led to, which an update discounts by
+        discount^k. It stops growing where the episode ends, terminated or truncated.
+        """
+
+        def one(i: Array | int, memory: Array) -> Array:
+            row = memory[numbers[i] % memory.shape[0]]
+            before: Transition = self.layout.unpack(row)
+            longer = before._replace(
+                reward=before.reward + jnp.asarray(self._powers)[before.steps] * step.reward,
+                terminated=step.terminated,
+                next_state=step.next_state,
+                steps=before.steps + jnp.uint8(1),
+            )
+            return replay.write(memory, numbers[i], jnp.where(goes_on[i], self.layout.pack(longer), row))
+
+        # In a loop, XLA reads and writes one after the other, in place; written out, it would copy the replay.
+        return jax.lax.fori_loop(0, self.settings.n_step - 1, one, memory)
+
+    @cached_property
+    def _powers(self) -> NDArray[np.float32]:
+        """Of the discount factor, from the zeroth to the ``n_step``-th."""
+        return np.asarray(self.settings.discount ** np.arange(self.settings.n_step + 1), np.float32)
 
     def draw_mask(self, words: Array) -> Array:
         """Which members learn from a transition, as bits; there are ``family.mask_words`` random words."""

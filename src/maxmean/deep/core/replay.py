@@ -17,7 +17,7 @@ Array = jax.Array
 
 
 class Transition(NamedTuple):
-    """One step of a run."""
+    """One step of a run, or several: then ``reward`` is their discounted sum, and the next state is the last one's."""
 
     state: Any
     action: Array
@@ -29,6 +29,8 @@ class Transition(NamedTuple):
     next_state: Any
     mask: Array
     """uint32: bit m says whether member m learns from this transition."""
+    steps: Any = ()
+    """uint8: how many steps; nothing where it always is one."""
 
 
 @dataclass(frozen=True)
@@ -46,10 +48,11 @@ class RowLayout:
         return cls(structure, tuple(shapes))
 
     @classmethod
-    def of_transitions(cls, state: Any) -> RowLayout:
-        """The layout of transitions between states that have the shapes and types of ``state``."""
+    def of_transitions(cls, state: Any, n_step: int = 1) -> RowLayout:
+        """The layout of transitions of up to ``n_step`` steps, between states that have the shapes and types of ``state``."""
         action, reward, terminated, mask = map(form, (jnp.uint8, jnp.float32, jnp.bool_, jnp.uint32))
-        return cls.of(Transition(state, action, reward, terminated, state, mask))
+        steps = form(jnp.uint8) if n_step > 1 else ()
+        return cls.of(Transition(state, action, reward, terminated, state, mask, steps))
 
     @property
     def words(self) -> int:

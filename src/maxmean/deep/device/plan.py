@@ -77,7 +77,7 @@ class TrainingPlan:
             "agents": {variant.label: variant.agent.describe() for variant in self.variants},
             "learning_rates": list(dict.fromkeys(variant.learning_rate for variant in self.variants)),
             "seeds": list(self.seeds),
-            "settings": dataclasses.asdict(self.settings),
+            "settings": self.settings.describe(),
         }
 
 

@@ -11,7 +11,6 @@ import jax.numpy as jnp
 
 from ...envs import Environment
 from ...envs.random import below, word_array
-from ..core import replay
 from ..core.acting import Actor
 from ..core.family import Family
 from ..core.learning import Learning
@@ -34,6 +33,8 @@ class Episode(NamedTuple):
     """The head that acts in it."""
     total: Array
     """Its return so far."""
+    growing: Any = ()
+    """int32: how many of its transitions the next step lengthens; nothing where none ever is."""
 
 
 class StepWords(NamedTuple):
@@ -88,13 +89,14 @@ class Program:
     @cached_property
     def learning(self) -> Learning:
         state, _ = jax.eval_shape(self.environment.reset, jnp.zeros(2, jnp.uint32))
-        return Learning(self.update, RowLayout.of_transitions(state), self.environment.observe)
+        return Learning(self.update, RowLayout.of_transitions(state, self.settings.n_step), self.environment.observe)
 
     def create(self, key: Array, traits: Traits) -> Run:
         """A run at its beginning."""
         words = FirstWords.of(key)
         state, _ = self.environment.reset(words.environment)
-        episode = Episode(state, below(words.head, self.family.members), jnp.float32(0))
+        growing = jnp.int32(0) if self.settings.n_step > 1 else ()
+        episode = Episode(state, below(words.head, self.family.members), jnp.float32(0), growing)
         return self.learning.create(key, traits, episode)
 
     def collect(self, run: Run, begin: Array, steps: Array) -> Run:
@@ -130,7 +132,11 @@ class Program:
             after.state,
             self.learning.draw_mask(words.mask),
         )
-        memory = replay.write(run.replay, step, self.learning.layout.pack(transition))
+        memory, growing = run.replay, episode.growing
+        if self.settings.n_step > 1:
+            ago = jnp.arange(1, self.settings.n_step)
+            memory = self.learning.lengthen(memory, step - ago, ago <= growing, transition)
+        memory = self.learning.remember(memory, step, transition)
 
         # Begin a new episode where this one has ended.
         over = after.terminated | after.truncated
@@ -141,7 +147,9 @@ class Program:
         tally = run.tally._replace(
             episodes=run.tally.episodes + over, returns=run.tally.returns + jnp.where(over, total, 0.0)
         )
-        episode = Episode(state, member, jnp.where(over, 0.0, total))
+        if self.settings.n_step > 1:
+            growing = jnp.where(over, 0, jnp.minimum(growing + 1, self.settings.n_step - 1))
+        episode = Episode(state, member, jnp.where(over, 0.0, total), growing)
         run = run._replace(replay=memory, episode=episode, tally=tally)
         if not learning:
             return run

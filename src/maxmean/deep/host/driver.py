@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import jax
@@ -19,6 +19,7 @@ from ..networks import Ensemble, Perceptron
 from ..settings import Settings
 from . import states
 from .adapters import EnvAdapter, EnvStep, VectorEnvAdapter
+from .errors import HostError
 from .program import HostProgram, host_program
 from .rollouts import Player
 from .settings import Choice, Host
@@ -53,6 +54,14 @@ class Lanes:
     episode: NDArray[np.uint32]
     total: NDArray[np.float64]
     """Return of the episode so far."""
+    earlier: NDArray[np.int32]
+    """[n, n_step - 1]: the numbers of the episode's last transitions, the latest first, or -1: the next step lengthens them."""
+
+    @property
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What there is to keep, by name."""
+        arrays = {each.name: np.asarray(getattr(self, each.name)) for each in fields(self)}
+        return {name: array for name, array in arrays.items() if array.size}
 
 
 @dataclass
@@ -76,6 +85,11 @@ class Driver:
 
     def __post_init__(self) -> None:
         agent, settings, host = self.choice
+        if settings.n_step * self.world.n > settings.replay_capacity:
+            raise HostError(
+                f"with {self.world.n} environments and n_step={settings.n_step} replay_capacity must be at least "
+                f"{settings.n_step * self.world.n:,}, not {settings.replay_capacity:,}"
+            )
         family = Family.of([agent])
         network = network_of(family, self.world, settings, host)
         self.program: HostProgram = host_program(
@@ -112,8 +126,9 @@ class Driver:
 
     def enter(self, seen: NDArray[Any]) -> None:
         """Begin an episode in every environment, and choose the first actions."""
-        n = self.world.n
-        self.lanes = Lanes(seen, np.arange(n, dtype=np.uint32) + np.uint32(self.clock.begun), np.zeros(n))
+        n, others = self.world.n, self.choice.settings.n_step - 1
+        episodes = np.arange(n, dtype=np.uint32) + np.uint32(self.clock.begun)
+        self.lanes = Lanes(seen, episodes, np.zeros(n), np.full((n, others), -1, np.int32))
         self.clock.begun += n
         first = np.zeros(n, self.program.message)
         first["seen"], first["episode"], first["stored"], first["call"] = (
@@ -163,6 +178,7 @@ class Driver:
             self.lanes.episode[fresh] = self.clock.begun + np.arange(fresh.size)
             self.clock.begun += fresh.size
         message["episode"] = self.lanes.episode
+        message["earlier"] = self.lanes.earlier
         return message
 
     def _turn_page(self, after: EnvStep) -> None:
@@ -170,6 +186,10 @@ class Driver:
         lanes, clock = self.lanes, self.clock
         lanes.seen = after.seen
         lanes.total += after.rewards
+        if lanes.earlier.size:
+            numbers = clock.stored - after.counts[::-1].cumsum()[::-1]
+            grown = np.column_stack([numbers, lanes.earlier[:, :-1]])
+            lanes.earlier = np.where((after.counts & ~after.over)[:, None], grown, -1).astype(np.int32)
         if after.over.any():
             clock.ended += int(after.over.sum())
             clock.returns += float(lanes.total[after.over].sum())

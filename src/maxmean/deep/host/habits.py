@@ -20,6 +20,7 @@ _RENAMED = {
     "learning_starts": "warmup",
     "lr": "learning_rate",
     "n_heads": "k",
+    "n_steps": "n_step",
     "train_freq": "train_every",
 }
 """Settings that are the same thing under another name."""
@@ -40,7 +41,6 @@ _ELSEWHERE = {
     "target_update_interval": "it is called target_period here, and counts updates",
     "tau": "the target network is copied as a whole, every target_period updates",
     "max_grad_norm": "gradients are not clipped; loss='huber' bounds them",
-    "n_steps": "targets look one step ahead",
 }
 """Settings that are found in another place, or in another form."""
 

@@ -75,6 +75,7 @@ def load(cls: type[A], path: str | Path, env: Any, settings: dict[str, Any]) -> 
         raise HostError(f"{path} was trained in another kind of environment: {_difference(known, here)}")
     driver = algorithm.driver
     with blaming(path):
+        _refuse_other_steps(take(about, "settings", mapping), algorithm.settings.n_step)
         words = driver.program.learning.layout.words
         _fill(arrays, clock, (algorithm.settings.replay_capacity, words), take(about, "settings", mapping))
     driver.begin()
@@ -166,6 +167,13 @@ def _clock(text: Mapping[str, Any]) -> Clock:
     )
 
 
+def _refuse_other_steps(about: Mapping[str, Any], n_step: int) -> None:
+    """Refuse to go on with another number of steps: the transitions are stored for the one that they were taken with."""
+    there = take({"n_step": 1, **about}, "n_step", whole(1))
+    if there != n_step:
+        raise ContentError(f"n_step cannot be changed here: it is {there} there and {n_step} here")
+
+
 def _fill(arrays: dict[str, Stored], clock: Clock, form: tuple[int, int], about: Mapping[str, Any]) -> None:
     """Bring the transitions, of which a file has those that were stored, to the replay's form: [capacity, words]."""
     replay, (capacity, words) = arrays.get("run.replay"), form
@@ -207,10 +215,11 @@ def _restore(algorithm: HostAgent, text: Mapping[str, Any], arrays: dict[str, St
     n, world = driver.world.n, driver.world
     with blaming(path):
         state = plain.unpack(text["environment"])
-        lanes = {
-            field.name: fitting(arrays, f"lanes.{field.name}", getattr(driver.lanes, field.name))
-            for field in dataclasses.fields(Lanes)
-        }
+        lanes = {name: fitting(arrays, f"lanes.{name}", array) for name, array in driver.lanes.arrays.items()}
+        earlier, end = lanes.setdefault("earlier", driver.lanes.earlier), driver.clock.stored
+        first = max(0, end - algorithm.settings.replay_capacity)
+        if not ((earlier == -1) | ((first <= earlier) & (earlier < end))).all():
+            raise ContentError("its array lanes.earlier names transitions that there are not")
         if not (np.isfinite(lanes["total"]).all() and (lanes["episode"] < driver.clock.begun).all()):
             raise ContentError("its arrays lanes.total and lanes.episode hold what no episode under way has")
         if lanes["seen"].dtype.kind == "f" and not np.isfinite(lanes["seen"]).all():

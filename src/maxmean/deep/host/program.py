@@ -52,6 +52,8 @@ class Message(NamedTuple):
     """int32: transitions stored before."""
     episode: Array
     """uint32: the number of the episode under way, which draws the head that acts in it."""
+    earlier: Array
+    """int32 [n_step - 1]: the numbers of the episode's transitions that this step lengthens, or -1."""
 
 
 FIELDS = (
@@ -66,6 +68,7 @@ FIELDS = (
     "call",
     "stored",
     "episode",
+    "earlier",
 )
 """The leaves of a message in their order, as the host calls them."""
 
@@ -105,14 +108,17 @@ class HostProgram:
     @cached_property
     def learning(self) -> Learning:
         seen = replay.form(self.dtype, self.network.shape)
-        return Learning(Update(self.family, self.network, self.settings), RowLayout.of_transitions(seen))
+        layout = RowLayout.of_transitions(seen, self.settings.n_step)
+        return Learning(Update(self.family, self.network, self.settings), layout)
 
     @cached_property
     def layout(self) -> RowLayout:
         """How a message is written."""
-        transition = self.learning.layout.structure.unflatten(self.learning.layout.leaves)
+        step = RowLayout.of_transitions(replay.form(self.dtype, self.network.shape))
+        transition = step.structure.unflatten(step.leaves)
         counts, call, stored, episode = map(replay.form, (jnp.bool_, jnp.uint32, jnp.int32, jnp.uint32))
-        return RowLayout.of(Message(transition, transition.state, counts, call, stored, episode))
+        earlier = replay.form(jnp.int32, (self.settings.n_step - 1,))
+        return RowLayout.of(Message(transition, transition.state, counts, call, stored, episode, earlier))
 
     @cached_property
     def message(self) -> np.dtype:
@@ -184,13 +190,15 @@ class HostProgram:
         if self.family.mask_words:
             words = Stream.words(run, call, Stream.MASK, self.n * self.family.mask_words).reshape(self.n, -1)
             transitions = transitions._replace(mask=jax.vmap(self.learning.draw_mask)(words))
-        packed = jax.vmap(self.learning.layout.pack)(transitions)
         first = messages.stored[0]
-        places = first + jnp.cumsum(messages.counts) - messages.counts
+        numbers = first + jnp.cumsum(messages.counts) - messages.counts
 
         def put(i: Array | int, memory: Array) -> Array:
-            there = memory[places[i] % memory.shape[0]]
-            return replay.write(memory, places[i], jnp.where(messages.counts[i], packed[i], there))
+            step: Transition = jax.tree.map(lambda leaf: leaf[i], transitions)
+            if self.settings.n_step > 1:
+                earlier = messages.earlier[i]
+                memory = self.learning.lengthen(memory, earlier, earlier >= 0, step)
+            return self.learning.remember(memory, numbers[i], step, messages.counts[i])
 
         memory = put(0, run.replay) if self.n == 1 else jax.lax.fori_loop(0, self.n, put, run.replay)
         return run._replace(replay=memory), call, first + jnp.sum(messages.counts)

@@ -41,7 +41,7 @@ def describe(algorithm: HostAgent) -> dict[str, Any]:
         "algorithm": type(algorithm).__name__,
         "environment": None if spec is None else spec.id,
         "agent": algorithm.agent.describe(),
-        "settings": dataclasses.asdict(algorithm.settings),
+        "settings": algorithm.settings.describe(),
         "host": _host(algorithm),
         "world": algorithm.driver.world.describe(),
         "bias_from": "stored states" if algorithm.driver.keeps else "reset states",
@@ -68,7 +68,7 @@ def save(algorithm: HostAgent, path: str | Path, *, within: Path | None = None) 
     arrays = {f"run.{name}": np.asarray(leaf) for name, leaf in run_leaves(driver.run)}
     filled = min(clock.stored, algorithm.settings.replay_capacity)
     arrays["run.replay"] = arrays["run.replay"][:filled]
-    arrays |= {f"lanes.{field.name}": np.asarray(getattr(lanes, field.name)) for field in dataclasses.fields(lanes)}
+    arrays |= {f"lanes.{name}": array for name, array in lanes.arrays.items()}
     arrays["pending"] = np.asarray(driver.pending)
     if isinstance(world, VectorEnvAdapter):
         arrays["ended"] = world.ended

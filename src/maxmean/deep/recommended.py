@@ -47,6 +47,7 @@ RECOMMENDED = {
             "learning_rate": 5e-4,
             "replay_capacity": 50_000,
             "target_period": 250,
+            "n_step": 5,
             "train_every": 4,
             "gradient_steps": 4,
         },

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from maxmean.lab.claims import BEYOND, Measured, Verdict, by_origin
+from maxmean.lab.claims import BEYOND, IN_PART, Measured, Verdict, by_origin
 from maxmean.lab.experiment import Results
 from maxmean.lab.experiments import EXPERIMENTS
 from maxmean.lab.experiments.minatar.claims import UNBIASED
@@ -65,7 +65,8 @@ def pages() -> dict[str, str]:
 def count(judged: Sequence[Verdict]) -> str:
     """How many claims hold, fail or stay undecided; those beyond the paper are counted apart."""
     return "".join(
-        f"Of {len(some)} claims{of}, **{found['holds']} hold, {found['fails']} fail and {found['undecided']} are undecided**.\n"
+        f"Of {len(some)} claims{of}, **{found['holds']} hold, {found[IN_PART]} hold in part, {found['fails']} fail and "
+        f"{found['undecided']} are undecided**.\n"
         for of, some in zip(("", f" {BEYOND}"), by_origin(judged), strict=True)
         if some and (found := Counter(verdict.verdict for verdict in some))
     )
@@ -82,7 +83,7 @@ def verdict_table(judged: Sequence[Verdict], sentences: Mapping[str, Mapping[str
             raise ValueError(
                 f"{verdict.id} {verdict.verdict}, and its sentence was written for {sentence['verdict']}: see verdicts.toml"
             )
-        rows[verdict.beyond].append([verdict.id, _cell(verdict.statement), f"**{verdict.verdict}**", sentence["found"]])
+        rows[verdict.beyond].append([verdict.id, _cell(verdict.statement), f"**{verdict.label}**", sentence["found"]])
     tables = [
         _table(["claim", said, "verdict", "what we found"], rows[beyond], right=False)
         for said, beyond in (("the paper says", False), (BEYOND, True))
@@ -98,7 +99,7 @@ def numbers(judged: Sequence[Verdict]) -> str:
 
 def _folded(verdict: Verdict) -> str:
     where = BEYOND if verdict.beyond else f"section {verdict.where}"
-    head = f"{verdict.id} {verdict.verdict} ({verdict.experiment}, {verdict.scale} scale, {where})"
+    head = f"{verdict.id} {verdict.label} ({verdict.experiment}, {verdict.scale} scale, {where})"
     note = f"{verdict.note}\n\n" if verdict.note else ""
     rows = [[_cell(name), str(number)] for name, number in verdict.measured.items()]
     return (

@@ -39,6 +39,9 @@ def finding(*ends: tuple[float, float]) -> Finding:
         ([(0.1, 0.2), (1.0, 1.0)], "holds"),
         ([(0.1, 0.2), (-0.1, 0.3)], "undecided"),
         ([(0.1, 0.2), (-0.3, -0.1)], "fails"),
+        ([(0.1, 0.2), (0.1, 0.2), (-0.3, -0.1)], "holds in part"),
+        ([(0.1, 0.2), (0.1, 0.2), (-0.3, -0.1), (-0.1, 0.1)], "holds in part"),
+        ([(0.1, 0.2), (0.1, 0.2), (-0.3, -0.1), (-1.0, -1.0)], "fails"),
         ([(-0.1, 0.3), (-0.3, -0.1)], "fails"),
         ([(0.0, 0.0)], "undecided"),
         ([(-math.inf, math.inf)], "undecided"),
@@ -47,6 +50,30 @@ def finding(*ends: tuple[float, float]) -> Finding:
 )
 def test_the_intervals_decide(ends: list[tuple[float, float]], judgement: str) -> None:
     assert finding(*ends).judgement == judgement
+
+
+def test_among_several_parts_none_fails_by_chance() -> None:
+    """Of twenty true parts some fails in at most 5% of claims: at most 22 of 200 (binomial tail 0.05%). At 95% each it is 40%."""
+    failed, each = 0, 0
+    for seed in range(200):
+        parts = {
+            str(k): Measured.mean(row) for k, row in enumerate(np.random.default_rng([7, seed]).normal(size=(20, 5)))
+        }
+        failed += Finding(parts).judgement in ("fails", "holds in part")
+        each += any(part.high < 0 for part in parts.values())
+    assert failed <= 22
+    assert each > 50
+
+
+def test_the_interval_among_several_is_bonferronis() -> None:
+    values = np.random.default_rng(3).normal(size=6)
+    expected = stats.t.interval(1 - 0.05 / 8, 5, loc=values.mean(), scale=stats.sem(values))
+    found = Measured.mean(values).among(8)
+    np.testing.assert_allclose((found.low, found.high), expected, rtol=1e-9)
+    normal = Measured(0.0, -1.959964, 1.959964).among(10)
+    assert normal.high == pytest.approx(stats.norm.isf(0.0025), rel=1e-6)
+    assert Measured.exact(2.0).among(5) == Measured.exact(2.0)
+    assert Measured(1.0, -math.inf, math.inf).among(5).low == -math.inf
 
 
 def test_the_interval_of_runs_is_students() -> None:
@@ -86,9 +113,11 @@ def test_a_verdict_says_what_it_hangs_on() -> None:
         return Verdict("S1", "x", "2", verdict, named, "paper", "gaussian", note).why
 
     assert why("holds", a=clear, number=failing) == ""
-    assert why("undecided", a=clear, b=open_) == "margin of 0.5 [-0.5, 1.5] for 'b'"
-    assert why("undecided", a=open_, b=open_, c=open_) == "margin of 0.5 [-0.5, 1.5] for 'a', and 2 more"
-    assert why("fails", a=open_, b=failing) == "margin of -1 [-1.5, -0.5] for 'b'"
+    half, lost = "0.5 [-0.5, 1.5]", "-1 [-1.5, -0.5]"
+    assert why("undecided", a=clear, b=open_) == f"open: 'b' by {half}"
+    four = why("undecided", a=open_, b=open_, c=open_, d=open_)
+    assert four == f"open: 'a' by {half}, 'b' by {half}, 'c' by {half} and 1 more"
+    assert why("fails", a=open_, b=failing) == f"fails: 'b' by {lost}; open: 'a' by {half}"
     assert why("undecided", "not run yet") == "not run yet"
 
 
@@ -97,6 +126,14 @@ def test_a_verdict_is_plain_data() -> None:
     plain = json.loads(json.dumps(verdict.to_dict(), allow_nan=False))
     assert plain["measured"] == {"a": {"value": 1.0, "low": None, "high": 2.0}}
     assert {"id", "verdict", "measured", "scale", "experiment"} <= set(plain)
+
+
+def test_a_verdict_counts_its_parts() -> None:
+    parts = {"margin: a": Measured(1.0, 0.5, 1.5), "margin: b": Measured.exact(1.0), "margin: c": Measured.exact(-1.0)}
+    verdict = Verdict("S1", "x", "2", "holds in part", {**parts, "other": Measured.exact(3.0)}, "paper", "gaussian")
+    assert verdict.label == "holds in part (2 of 3)"
+    assert verdict.to_dict()["parts"] == {"hold": 2, "fail": 1, "open": 0}
+    assert "### S1: holds in part (2 of 3)" in markdown([verdict])
 
 
 def test_markdown_has_every_claim_and_number() -> None:
@@ -115,7 +152,8 @@ def test_claims_beyond_the_paper_are_counted_and_headed_apart(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert (
-        tally([PAPERS, OURS]) == f"{tally([PAPERS])} Of 1 claim beyond the paper 0 hold, 1 fails and 0 are undecided."
+        tally([PAPERS, OURS])
+        == f"{tally([PAPERS])} Of 1 claim beyond the paper 0 hold, 0 hold in part, 1 fails and 0 are undecided."
     )
     assert markdown([OURS, PAPERS]) == f"{markdown([PAPERS])}\n{markdown([OURS])}"
     assert markdown([OURS]).startswith("## Beyond the paper\n\n| claim |")

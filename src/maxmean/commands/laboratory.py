@@ -205,7 +205,7 @@ def claims(
         bool, typer.Option("--markdown", metavar="", help="Print Markdown with every number.")
     ] = False,
 ) -> None:
-    """Check the paper's claims against stored results: holds, fails or undecided, and why; numbers with --markdown or --json.
+    """Check the paper's claims against stored results: holds, holds in part, fails or undecided, and why; numbers with --markdown or --json.
 
     A claim is judged if at least as much was measured as at the paper's scale (for MinAtar: its study); otherwise the verdict is 'too small to judge'.
 

@@ -1,8 +1,17 @@
 """Claims of the paper as functions from stored results to verdicts.
 
-A claim is put as margins that are positive when it holds, each measured with an interval. It holds when every interval lies
-above zero, fails when one lies below, and is undecided otherwise: noise cannot decide it. Where too little was measured, it is
-not judged at all, see :func:`large_enough`.
+A claim has parts: margins that are positive when it is true, each measured with a 95% interval. This is the one rule for all
+claims. A part holds when its interval lies above zero. It fails when the interval that it needs among all parts of the claim
+(Bonferroni: level 1 - 0.05 / parts) lies below zero. Otherwise it is open: noise cannot decide it. The claim
+
+- *holds* when every part does;
+- *holds in part* when some part fails, and more hold than fail;
+- *fails* when some part fails, and no more hold than fail;
+- is *undecided* when no part fails and some are open.
+
+So among twenty parts none fails by chance: with a probability of 95% no true part is said to fail. Holding needs no such care,
+because all parts have to: the chance that a claim with a false part is said to hold is at most that of this part alone, 2.5%.
+Where too little was measured, a claim is not judged at all, see :func:`large_enough`.
 """
 
 from __future__ import annotations
@@ -20,9 +29,16 @@ from ..mev.show import escaped
 if TYPE_CHECKING:
     from .experiment import Experiment, Results
 
-Judgement = Literal["holds", "fails", "undecided", "too small to judge"]
+Judgement = Literal["holds", "holds in part", "fails", "undecided", "too small to judge"]
+IN_PART: Final = "holds in part"
 TOO_SMALL: Final = "too small to judge"
-COLOURS: Mapping[Judgement, str] = {"holds": "green", "fails": "red", "undecided": "yellow", TOO_SMALL: "dim"}
+COLOURS: Mapping[Judgement, str] = {
+    "holds": "green",
+    IN_PART: "cyan",
+    "fails": "red",
+    "undecided": "yellow",
+    TOO_SMALL: "dim",
+}
 """Every verdict there is, and how a terminal shows it."""
 BEYOND: Final = "beyond the paper"
 """The section of an experiment that the paper does not have: its claims are ours, and counted apart."""
@@ -37,6 +53,8 @@ class Measured:
     value: float
     low: float
     high: float
+    freedom: float = math.inf
+    """Degrees of freedom of Student's interval; infinite for the normal one."""
 
     @classmethod
     def exact(cls, value: float) -> Measured:
@@ -69,7 +87,24 @@ class Measured:
         from scipy.special import stdtrit
 
         reach = float(stdtrit(freedom, (1 + level) / 2)) * error
-        return cls(float(value), float(value - reach), float(value + reach))
+        return cls(float(value), float(value - reach), float(value + reach), float(freedom))
+
+    def among(self, parts: int) -> Measured:
+        """The same number with the interval that it needs as one of ``parts``, of the level 1 - 0.05 / parts.
+
+        >>> one = Measured.around(1.0, 0.5, freedom=4)
+        >>> print(one, one.among(20))
+        1 [-0.3882, 2.388] 1 [-2.379, 4.379]
+        """
+        from scipy.special import ndtri, stdtrit
+
+        tails = np.array([0.025, 0.025 / parts])
+        one, own = ndtri(1 - tails) if math.isinf(self.freedom) else stdtrit(self.freedom, 1 - tails)
+        wider = float(own / one)
+        low, high = (
+            self.value + wider * (end - self.value) if end != self.value else end for end in (self.low, self.high)
+        )
+        return Measured(self.value, low, high, self.freedom)
 
     def to_dict(self) -> dict[str, float | None]:
         ends = {"value": self.value, "low": self.low, "high": self.high}
@@ -100,9 +135,29 @@ class Finding:
 
     @property
     def judgement(self) -> Judgement:
-        if any(margin.high < 0 for margin in self.margins.values()):
-            return "fails"
-        return "holds" if self.margins and all(margin.low > 0 for margin in self.margins.values()) else "undecided"
+        parts = Parts.of(self.margins)
+        if parts.fail:
+            return IN_PART if len(parts.hold) > len(parts.fail) else "fails"
+        return "holds" if parts.hold and not parts.open else "undecided"
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The margins of a claim, sorted by what they say of it; the module's own text has the rule."""
+
+    hold: Mapping[str, Measured]
+    fail: Mapping[str, Measured]
+    open: Mapping[str, Measured]
+
+    @classmethod
+    def of(cls, margins: Mapping[str, Measured]) -> Parts:
+        hold = {name: each for name, each in margins.items() if each.low > 0}
+        fail = {name: each for name, each in margins.items() if each.among(len(margins)).high < 0}
+        return cls(hold, fail, {name: each for name, each in margins.items() if name not in hold and name not in fail})
+
+    @property
+    def total(self) -> int:
+        return len(self.hold) + len(self.fail) + len(self.open)
 
 
 Judge: TypeAlias = "Callable[[Results[Any]], Finding]"
@@ -134,25 +189,30 @@ class Verdict:
     """Whether it is a claim of ours, beyond the paper."""
 
     @property
+    def parts(self) -> Parts:
+        """What the claim's margins say, one by one."""
+        margins = {name.removeprefix(MARGIN): each for name, each in self.measured.items() if name.startswith(MARGIN)}
+        return Parts.of(margins)
+
+    @property
+    def label(self) -> str:
+        """The verdict, with how many of the parts hold where only some do."""
+        return f"{IN_PART} ({len(self.parts.hold)} of {self.parts.total})" if self.verdict == IN_PART else self.verdict
+
+    @property
     def why(self) -> str:
-        """What keeps the claim from holding: the first margin that is not clearly positive, or why it was not judged."""
+        """What keeps the claim from holding: the parts that fail and those that are open, or why it was not judged."""
         if not self.measured or self.verdict == TOO_SMALL:
             return self.note
-        margins = {
-            name.removeprefix(MARGIN): number for name, number in self.measured.items() if name.startswith(MARGIN)
-        }
-        failing = {name: number for name, number in margins.items() if number.high < 0}
-        short = failing or {name: number for name, number in margins.items() if number.low <= 0}
-        if not short:
-            return ""
-        name, number = next(iter(short.items()))
-        return f"margin of {number} for '{name}'" + (f", and {len(short) - 1} more" if len(short) > 1 else "")
+        kinds = {"fails": self.parts.fail, "open": self.parts.open}
+        return "; ".join(f"{word}: {_first(some)}" for word, some in kinds.items() if some)
 
     def to_dict(self) -> dict[str, Any]:
         own = {"beyond_the_paper": True} if self.beyond else {}
         return {
             "id": self.id,
             "verdict": self.verdict,
+            "parts": {"hold": len(self.parts.hold), "fail": len(self.parts.fail), "open": len(self.parts.open)},
             "measured": {name: number.to_dict() for name, number in self.measured.items()},
             "scale": self.scale,
             "experiment": self.experiment,
@@ -161,6 +221,12 @@ class Verdict:
             "note": self.note,
             **own,
         }
+
+
+def _first(parts: Mapping[str, Measured], most: int = 3) -> str:
+    """The first parts with their margins, and how many more there are."""
+    named = [f"'{name}' by {number}" for name, number in parts.items()]
+    return ", ".join(named[:most]) + (f" and {len(named) - most} more" if len(named) > most else "")
 
 
 def large_enough(experiment: Experiment[Any], settings: Any) -> bool:
@@ -229,9 +295,9 @@ def tally(verdicts: Sequence[Verdict]) -> str:
 
     >>> found = [Verdict(f"X{k}", "", "", "holds" if k else "fails", {}, "paper", "toy") for k in range(3)]
     >>> tally(found)
-    'Of 3 claims 2 hold, 1 fails and 0 are undecided.'
-    >>> tally([*found, Verdict("Y1", "", "", "holds", {}, "paper", "other", beyond=True)])
-    'Of 3 claims 2 hold, 1 fails and 0 are undecided. Of 1 claim beyond the paper 1 holds, 0 fail and 0 are undecided.'
+    'Of 3 claims 2 hold, 0 hold in part, 1 fails and 0 are undecided.'
+    >>> tally([Verdict("Y1", "", "", "holds", {}, "paper", "other", beyond=True)])
+    'Of 1 claim beyond the paper 1 holds, 0 hold in part, 0 fail and 0 are undecided.'
     """
     papers, own = by_origin(verdicts)
     sentences = [_tally(papers)] if papers or not own else []
@@ -242,6 +308,7 @@ def _tally(verdicts: Sequence[Verdict], of: str = "") -> str:
     count = Counter(verdict.verdict for verdict in verdicts)
     words: dict[Judgement, tuple[str, str]] = {
         "holds": ("holds", "hold"),
+        IN_PART: ("holds in part", "hold in part"),
         "fails": ("fails", "fail"),
         "undecided": ("is undecided", "are undecided"),
     }
@@ -260,11 +327,11 @@ def markdown(verdicts: Sequence[Verdict]) -> str:
 
 def _markdown(verdicts: Sequence[Verdict]) -> str:
     lines = ["| claim | statement | verdict | scale | experiment |", "|---|---|---|---|---|"]
-    lines += [f"| {v.id} | {_cell(v.statement)} | **{v.verdict}** | {v.scale} | `{v.experiment}` |" for v in verdicts]
+    lines += [f"| {v.id} | {_cell(v.statement)} | **{v.label}** | {v.scale} | `{v.experiment}` |" for v in verdicts]
     for v in verdicts:
         lines += [
             "",
-            f"### {v.id}: {v.verdict}",
+            f"### {v.id}: {v.label}",
             "",
             f"{escaped(v.statement)}{'' if v.beyond else f' (section {v.where})'}.",
             "",

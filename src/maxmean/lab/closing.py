@@ -48,7 +48,7 @@ def _table(verdicts: Sequence[Verdict]) -> Table:
         statement = Text(verdict.statement)
         if verdict.why:
             statement.append(f"\n{escaped(verdict.why)}", "dim")
-        judged = Text(verdict.verdict, COLOURS[verdict.verdict])
+        judged = Text(verdict.label, COLOURS[verdict.verdict])
         table.add_row(verdict.id, judged, statement, verdict.scale, verdict.experiment)
     return table
 

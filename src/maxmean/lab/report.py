@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..drawing import check_matplotlibrc, own_style
 from ..mev.show import escaped
 from .change import differences
-from .claims import BEYOND, TOO_SMALL, Verdict, by_origin, tally
+from .claims import BEYOND, IN_PART, TOO_SMALL, Verdict, by_origin, tally
 from .experiment import Experiment, Results
 from .experiments import EXPERIMENTS
 from .figures import inline_svg, lay_out, save
@@ -180,7 +180,7 @@ def _claims_table(verdicts: Sequence[Verdict]) -> str:
     rows = "".join(
         f"""<tr><td><b>{_text(v.id)}</b></td><td>{_text(v.statement)}{_small(v.why)}{_small(v.note if v.note != v.why else "")}
 <details><summary>{len(v.measured)} numbers</summary><table class="numbers">{_numbers(v)}</table></details></td>
-<td><span class="{_class(v)}">{v.verdict}</span></td></tr>"""
+<td><span class="{_class(v)}">{v.label}</span></td></tr>"""
         for v in verdicts
     )
     head = "<tr><th>claim</th><th>statement</th><th>verdict</th></tr>"
@@ -189,7 +189,7 @@ def _claims_table(verdicts: Sequence[Verdict]) -> str:
 
 def _class(verdict: Verdict) -> str:
     """How the style sheet calls a verdict."""
-    return "unjudged" if verdict.verdict == TOO_SMALL else verdict.verdict
+    return {TOO_SMALL: "unjudged", IN_PART: "part"}.get(verdict.verdict, verdict.verdict)
 
 
 def _small(text: str) -> str:

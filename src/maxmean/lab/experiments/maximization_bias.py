@@ -228,7 +228,7 @@ def _within(number: Measured, target: float, room: float) -> Measured:
     far = max(abs(number.low - target), abs(number.high - target))
     inside = min(number.low, number.high) <= target <= max(number.low, number.high)
     near = 0.0 if inside else min(abs(number.low - target), abs(number.high - target))
-    return Measured(room - abs(number.value - target), room - far, room - near)
+    return Measured(room - abs(number.value - target), room - far, room - near, number.freedom)
 
 
 def _difference(results: Results[Settings], more: str, less: str, episodes: slice) -> Measured:

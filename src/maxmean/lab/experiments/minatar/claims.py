@@ -36,7 +36,7 @@ def near_zero(bias: np.ndarray, scale: float) -> Measured:
     found, allowed = Measured.mean(bias), UNBIASED * abs(scale)
     least = 0.0 if found.low <= 0 <= found.high else min(abs(found.low), abs(found.high))
     most = max(abs(found.low), abs(found.high))
-    return Measured(allowed - abs(found.value), allowed - most, allowed - least)
+    return Measured(allowed - abs(found.value), allowed - most, allowed - least, found.freedom)
 
 
 def _from_what_was_run(judge: Callable[[Ends], Finding]) -> Callable[[Results[Any]], Finding]:
@@ -113,7 +113,7 @@ def _d4(ends: Ends) -> Finding:
         for game in ends.games:
             numbers[f"{game}: bias of {name}"] = Measured.mean(ends("bias", game, name))
             inside = near_zero(ends("bias", game, name), ends("value", game, name).mean())
-            outside[game] = Measured(-inside.value, -inside.high, -inside.low)
+            outside[game] = Measured(-inside.value, -inside.high, -inside.low, inside.freedom)
         # One game where that is clear is enough; without one, the game that may be it decides.
         clear = {game: found.value for game, found in outside.items() if found.low > 0}
         possible = {game: found.high for game, found in outside.items()}

@@ -113,7 +113,10 @@ def test_a_scale_too_small_for_a_claim_does_not_judge_it(
         assert claim["measured"]
     assert "Too small to judge the paper's claims S1-S10." in quick[1].stdout
     page = (quick[0] / "report" / "report.html").read_text()
-    assert "Of 10 claims 0 hold, 0 hold in part, 0 fail, 0 are undecided and 10 were measured at too small a scale." in page
+    assert (
+        "Of 10 claims 0 hold, 0 hold in part, 0 fail, 0 are undecided and 10 were measured at too small a scale."
+        in page
+    )
     for form in ([], ["--markdown"]):
         said = maxmean("claims", *form, "--from", quick[0]).stdout
         assert said.count("too small to judge") >= 10

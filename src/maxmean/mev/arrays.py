@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..errors import missing
+from .errors import ArgumentError
 
 Array: TypeAlias = Any
 """An array of NumPy, JAX or PyTorch. The functions return the kind they were given."""
@@ -69,6 +70,14 @@ def as_floats(xp: ModuleType, *values: Any) -> tuple[Array, ...]:
     dtypes = [dtype for v, dtype in floats if hasattr(v, "dtype")] or [dtype for _, dtype in floats]
     dtype = xp.result_type(*dtypes) if dtypes else xp.asarray(1.0).dtype
     return tuple(a if a.dtype == dtype else xp.astype(a, dtype) for a in arrays)
+
+
+def as_truths(xp: ModuleType, value: Any, like: Array) -> Array:
+    """``value`` as an array of true and false beside ``like``; anything else than that is refused."""
+    array = value if is_torch(value) else xp.asarray(value, **_place(like))
+    if not xp.isdtype(array.dtype, "bool"):
+        raise ArgumentError(f"a mask says True or False of each option, and this one has the type {array.dtype}")
+    return array
 
 
 def constant(values: np.ndarray, like: Array) -> Array:

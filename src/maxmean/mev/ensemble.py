@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .arrays import Array, as_floats, namespace
+from .arrays import Array, as_floats, as_truths, namespace
 from .errors import ArgumentError
 from .estimators import unchecked_estimate
 from .kernels import Gaussian, Kernel, as_kernel
@@ -16,6 +16,7 @@ def ensemble_target(
     kernel: Kernel | Callable[[Array], Array] = Gaussian(),  # noqa: B008  (frozen)
     *,
     covariance: bool = False,
+    where: Array | None = None,
 ) -> Array:
     r"""What the next states are worth to each head: the K-estimate of its largest value, in the place of ``max``.
 
@@ -39,6 +40,9 @@ def ensemble_target(
         One of :mod:`maxmean.mev`'s kernels, or a function of T.
     covariance
         Whether T is corrected by the covariances of the actions' values across the heads.
+    where
+        Which actions are legal in the next states, true or false, shape ``(..., actions)``. The others count for nothing; where
+        none is legal, the value is nan.
 
     Returns
     -------
@@ -55,6 +59,8 @@ def ensemble_target(
     array([2., 2.])
     >>> ensemble_target([[0.0, 4.0], [2.0, 2.0]], Indicator(0.5))
     array([4., 2.])
+    >>> ensemble_target([[0.0, 4.0], [2.0, 2.0]], Indicator(0.5), where=[True, False])
+    array([0., 2.])
     """
     check_truth("covariance", covariance)
     xp = namespace(q_target_heads)
@@ -64,13 +70,16 @@ def ensemble_target(
             f"heads must have shape (..., heads, actions), two heads at least, not {tuple(heads.shape)}"
         )
     if xp.finfo(heads.dtype).bits < 32:  # halves: their squares overflow at 256, and bfloat16 has too few digits for T
-        full = ensemble_target(xp.astype(heads, xp.float32), kernel, covariance=covariance)
+        full = ensemble_target(xp.astype(heads, xp.float32), kernel, covariance=covariance, where=where)
         return xp.astype(full, heads.dtype)
+    if where is not None:
+        where = as_truths(xp, where, heads)[..., None, :]
     # Unchecked: a variance across finite heads is one, and a check would change what compilers make of a whole training.
     if not covariance:
-        return unchecked_estimate(heads, xp.var(heads, axis=-2, correction=1, keepdims=True), as_kernel(kernel))
+        variances = xp.var(heads, axis=-2, correction=1, keepdims=True)
+        return unchecked_estimate(heads, variances, as_kernel(kernel), None, where)
     actions = xp.matrix_transpose(heads)
     apart = actions - xp.mean(actions, axis=-1, keepdims=True)
     covariances = (xp.matmul(apart, xp.matrix_transpose(apart)) / (heads.shape[-2] - 1))[..., None, :, :]
     variances = xp.linalg.diagonal(covariances)
-    return unchecked_estimate(heads, variances, as_kernel(kernel), covariances)
+    return unchecked_estimate(heads, variances, as_kernel(kernel), covariances, where)

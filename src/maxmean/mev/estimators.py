@@ -12,10 +12,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .arrays import Array, Rng, as_floats, beside, constant, namespace, quiet, uniform
+from .arrays import Array, Rng, as_floats, as_truths, beside, constant, namespace, quiet, uniform
 from .kernels import Gaussian, Indicator, Kernel, as_kernel
 from .probabilities import best_probabilities
-from .statistic import has_meaning, raw_statistic
+from .statistic import check_covariances, check_options, has_meaning, raw_statistic
 
 
 def maximum_estimate(means: Array) -> Array:
@@ -105,20 +105,27 @@ def weighted_estimate(means: Array, variances: Array, *, draws: int | None = Non
     return weighted_mean(means, best_probabilities(means, variances, draws=draws, rng=rng))
 
 
-def t_estimate(means: Array, variances: Array, alpha: Array = 0.1, *, covariances: Array | None = None) -> Array:
+def t_estimate(
+    means: Array,
+    variances: Array,
+    alpha: Array = 0.1,
+    *,
+    covariances: Array | None = None,
+    where: Array | None = None,
+) -> Array:
     r"""T-estimate: the average of all means that a one-sided test at level alpha does not find smaller than the best.
 
     .. math:: \hat\mu = \sum_i 1\{T_i \ge z_\alpha\} \hat\mu_i \Big/ \sum_i 1\{T_i \ge z_\alpha\}
 
     alpha = 0.5 gives the maximum, bit for bit. With ``covariances`` this is TE*. It is nan where a mean, a variance or a
-    covariance is, or a variance is negative.
+    covariance is, or a variance is negative. ``where`` is as in :func:`kernel_estimate`.
 
     >>> float(t_estimate([0.0, 1.0, 9.0], [1.0, 1.0, 1.0], alpha=0.1))
     9.0
     >>> float(t_estimate([8.0, 1.0, 9.0], [1.0, 1.0, 1.0], alpha=0.1))
     8.5
     """
-    return kernel_estimate(means, variances, Indicator(alpha), covariances=covariances)
+    return kernel_estimate(means, variances, Indicator(alpha), covariances=covariances, where=where)
 
 
 def kernel_estimate(
@@ -127,6 +134,7 @@ def kernel_estimate(
     kernel: Kernel | Callable[[Array], Array] = Gaussian(),  # noqa: B008  (frozen)
     *,
     covariances: Array | None = None,
+    where: Array | None = None,
 ) -> Array:
     r"""K-estimate of the largest mean: the means, weighted by a kernel of how far each lies below the best.
 
@@ -137,10 +145,17 @@ def kernel_estimate(
     [smallest mean, largest mean]. It is nan where a mean, a variance or a covariance is, or a variance is
     negative.
 
+    ``where``, true or false and broadcast to ``means``, says which options there are. The estimate is that of those alone,
+    whatever stands in the places of the others; where there is none, it is nan.
+
     >>> round(float(kernel_estimate([0.0, 1.0], [1.0, 1.0])), 6)
+    0.675904
+    >>> round(float(kernel_estimate([0.0, 9.0, 1.0], [1.0, 1.0, 1.0], where=[True, False, True])), 6)
     0.675904
     """
     kernel = as_kernel(kernel)
+    if where is not None:
+        return _masked_estimate(means, variances, kernel, covariances, where)
     if covariances is None and _many(means, variances, kernel):
         # Pieces that fit the processor's cache take two thirds of the time of passes over the whole.
         rows, row_variances = means.reshape(-1, means.shape[-1]), variances.reshape(-1, means.shape[-1])
@@ -158,9 +173,34 @@ def _kernel_estimate(means: Array, variances: Array, kernel: Kernel, covariances
     return xp.where(beside(has_meaning(means, variances, covariances), estimate) > 0, estimate, xp.nan)
 
 
-def unchecked_estimate(means: Array, variances: Array, kernel: Kernel, covariances: Array | None = None) -> Array:
+def _masked_estimate(means: Array, variances: Array, kernel: Kernel, covariances: Array | None, where: Array) -> Array:
+    """What stands in the places of options that are not there is put aside first: it need not be a number."""
+    xp = namespace(means, variances, covariances, where)
+    means, variances = as_floats(xp, means, variances)
+    check_options(means, variances)
+    there, means, variances = xp.broadcast_arrays(as_truths(xp, where, means), means, variances)
+    means, variances = (xp.where(there, each, xp.zeros_like(each)) for each in (means, variances))
+    if covariances is not None:
+        (covariances,) = as_floats(xp, covariances)
+        check_covariances(means, covariances)
+        both = there[..., None] & there[..., None, :]
+        covariances = xp.where(both, covariances, xp.zeros_like(covariances))
+    estimate = unchecked_estimate(means, variances, kernel, covariances, there)
+    sound = has_meaning(means, variances, covariances) & xp.any(there, axis=-1)
+    return xp.where(beside(sound, estimate) > 0, estimate, xp.nan)
+
+
+def unchecked_estimate(
+    means: Array, variances: Array, kernel: Kernel, covariances: Array | None = None, where: Array | None = None
+) -> Array:
     """The K-estimate of means and variances that are known to be numbers, and the variances not to be negative."""
-    return weighted_mean(means, kernel(raw_statistic(means, variances, covariances)))
+    if where is None:
+        return weighted_mean(means, kernel(raw_statistic(means, variances, covariances)))
+    # One that is not there lies infinitely far below the best, has no weight, and does not bound the estimate.
+    xp = namespace(means)
+    weights = kernel(raw_statistic(xp.where(where, means, -xp.inf), variances, covariances))
+    lowest = xp.min(xp.where(where, means, xp.inf), axis=-1, keepdims=True)
+    return weighted_mean(xp.where(where, means, lowest), xp.where(where, weights, xp.zeros_like(weights)))
 
 
 _PIECE = 100_000  # means in a piece

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from . import mev as mev
     from . import tabular as tabular
     from .deep.host import HostAgent
+    from .deep.host.measure import bias_callback as bias_callback
+    from .deep.host.measure import measure_bias as measure_bias
     from .deep.host.recommended import agent as agent
     from .mev.compare import Comparison as Comparison
     from .mev.compare import compare as compare
@@ -37,6 +39,8 @@ _HOME = {
     "Estimate": "mev.estimate",
     "agent": "deep.host.recommended",
     "estimate": "mev.estimate",
+    "bias_callback": "deep.host",
+    "measure_bias": "deep.host",
 } | dict.fromkeys(FUNCTIONS, "deep.host")
 
 __all__ = sorted(["mev", *_HOME])

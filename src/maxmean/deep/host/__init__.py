@@ -20,9 +20,17 @@ from .making import need_gymnasium
 if TYPE_CHECKING:
     from .agent import HostAgent as HostAgent
     from .classes import HOST_AGENTS as HOST_AGENTS
+    from .measure import bias_callback as bias_callback
+    from .measure import measure_bias as measure_bias
     from .rollouts import Bias as Bias
 
-_HOME = {"HOST_AGENTS": "classes", "HostAgent": "agent", "Bias": "rollouts"}
+_HOME = {
+    "HOST_AGENTS": "classes",
+    "HostAgent": "agent",
+    "Bias": "rollouts",
+    "bias_callback": "measure",
+    "measure_bias": "measure",
+}
 _HOME |= dict.fromkeys(FUNCTIONS, "classes")
 
 __all__ = sorted(["HostError", *_HOME])

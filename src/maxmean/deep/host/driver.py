@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import jax
@@ -60,7 +60,7 @@ class Lanes:
     @property
     def arrays(self) -> dict[str, NDArray[Any]]:
         """What there is to keep, by name."""
-        arrays = {each.name: np.asarray(getattr(self, each.name)) for each in fields(self)}
+        arrays = {"seen": self.seen, "episode": self.episode, "total": self.total, "earlier": self.earlier}
         return {name: array for name, array in arrays.items() if array.size}
 
 

@@ -24,7 +24,6 @@ from ..core import replay
 from ..core.acting import Actor
 from ..core.family import Family
 from ..core.learning import Learning
-from ..core.measuring import BiasSummary, summary
 from ..core.replay import RowLayout, Transition
 from ..core.run import Purpose, Run, derive, first_weights
 from ..core.traits import Traits
@@ -238,11 +237,6 @@ class HostProgram:
             return jnp.argmax(q), jnp.max(q)
 
         return jax.jit(own)
-
-    @cached_property
-    def summary(self) -> Callable[..., BiasSummary]:
-        """The core's summary of visited pairs."""
-        return jax.jit(summary, static_argnums=3, compiler_options=QUICKLY)
 
 
 @lru_cache(maxsize=32)

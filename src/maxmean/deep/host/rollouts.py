@@ -1,4 +1,4 @@
-"""Roll-outs in a second environment: test returns, the bias of Q (the paper's HostAgent 3), and the adaptation.
+"""Roll-outs in a second environment: test returns, the bias of Q (the paper's Algorithm 3), and the adaptation.
 
 They begin in states of the training where the environment can be put there, and at the environment's own start else; which of the
 two it was is said. Their luck comes from the agent's seed and the step, so that it hangs on nothing that happened before.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
@@ -15,12 +16,12 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.measuring import QUANTILES, BiasSummary
+from ..core.measuring import QUANTILES, BiasSummary, summary
 from ..core.run import Purpose, Run
 from ..core.traits import adapted
 from . import states
 from .adapters import EnvAdapter
-from .program import HostProgram
+from .program import QUICKLY, HostProgram
 
 LIMIT = 10_000
 """Steps after which a roll-out is cut off, as one that is truncated."""
@@ -42,6 +43,16 @@ class Bias:
     pairs: int
     """Visited pairs."""
     episodes: int
+    values: tuple[float, ...] = ()
+    """Mean predicted value in each fifth of the pairs, from the smallest predictions to the largest."""
+    fifths: tuple[float, ...] = ()
+    """The bias in each fifth."""
+
+    def plot(self, path: str | Path) -> None:
+        """Draw the bias by fifths of the predicted value, and write it to ``path`` (.png, .pdf or .svg)."""
+        from .picture import draw_bias
+
+        draw_bias(self, path)
 
 
 class PlayedEpisode(NamedTuple):
@@ -51,6 +62,32 @@ class PlayedEpisode(NamedTuple):
     """Q of each pair at the time."""
     returns: NDArray[np.float32]
     """What came of it, discounted."""
+
+    @classmethod
+    def of(cls, values: Sequence[float], rewards: Sequence[float], tail: float, discount: float) -> PlayedEpisode:
+        """From the values and rewards of its steps, and the value of the state in which it was cut off, or 0."""
+        returns = np.zeros(len(rewards), np.float32)
+        for i in reversed(range(len(rewards))):
+            tail = rewards[i] + discount * tail
+            returns[i] = tail
+        return cls(np.asarray(values, np.float32), returns)
+
+
+def compared(played: Sequence[PlayedEpisode], heads: int, how: str) -> tuple[BiasSummary, Bias]:
+    """The bias in episodes that belong to the heads in equal shares, one head's after the other's."""
+    longest = max(len(each.values) for each in played)
+    shape = (max(512, 1 << (longest - 1).bit_length()), len(played))  # few shapes, few compilations
+    values, returns, visited = np.zeros(shape, np.float32), np.zeros(shape, np.float32), np.zeros(shape, bool)
+    for i, each in enumerate(played):
+        length = len(each.values)
+        values[:length, i], returns[:length, i], visited[:length, i] = each.values, each.returns, True
+    found: BiasSummary = jax.tree.map(np.asarray, _summary(values, returns, visited, heads))
+    of_heads, by_value, fifths = (tuple(map(float, each)) for each in (found.heads, found.values, found.quantiles))
+    bias = Bias(float(found.mean), float(found.error), of_heads, how, int(found.pairs), len(played), by_value, fifths)
+    return found, bias
+
+
+_summary = jax.jit(summary, static_argnums=3, compiler_options=QUICKLY)
 
 
 class Player:
@@ -86,22 +123,7 @@ class Player:
             for head in range(heads)
             for number in range(episodes)
         ]
-        longest = max(len(each.values) for each in played)
-        shape = (max(512, 1 << (longest - 1).bit_length()), len(played))  # few shapes, few compilations
-        values, returns, visited = np.zeros(shape, np.float32), np.zeros(shape, np.float32), np.zeros(shape, bool)
-        for i, each in enumerate(played):
-            length = len(each.values)
-            values[:length, i], returns[:length, i], visited[:length, i] = each.values, each.returns, True
-        found: BiasSummary = jax.tree.map(np.asarray, self.program.summary(values, returns, visited, heads))
-        bias = Bias(
-            float(found.mean),
-            float(found.error),
-            tuple(float(each) for each in found.heads),
-            self.how,
-            int(found.pairs),
-            len(played),
-        )
-        return found, bias
+        return compared(played, heads, self.how)
 
     def adapt(self, run: Run, step: int) -> Run:
         """Turn the rule's parameter towards zero bias: each head plays ``horizon`` steps, from a new state after each end."""
@@ -134,11 +156,7 @@ class Player:
                 break
         else:
             tail = float(self.program.own(run, seen[0], np.int32(head))[1])
-        returns = np.zeros(len(rewards), np.float32)
-        for i in reversed(range(len(rewards))):
-            tail = rewards[i] + self.discount * tail
-            returns[i] = tail
-        return PlayedEpisode(np.asarray(values, np.float32), returns)
+        return PlayedEpisode.of(values, rewards, tail, self.discount)
 
     def _begin(self, purpose: int, step: int, number: int) -> NDArray[Any]:
         """Where a roll-out begins."""

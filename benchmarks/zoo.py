@@ -119,7 +119,7 @@ def complete(pairs: Sequence[Run], seeds: Sequence[int], out: Path, workers: int
             except (ImportError, SyntaxError, ValueError) as error:
                 print(f"left out: {pair.agent} in {pair.environment} ({error})", file=sys.stderr)
                 continue
-            holds.enter_context(held(folder_of(pair, out), settings))
+            holds.enter_context(held(folder_of(pair, out), "benchmark", settings))
             ready.append(pair)
         runs = [pair._replace(seed=seed) for seed in seeds for pair in ready]
         return run_all([run for run in runs if not file_of(run, out).exists()], out, workers)

@@ -10,12 +10,11 @@ import numpy as np
 import pandas as pd
 from zoo_runs import COLUMNS, PEER, RECOMMENDED
 
-from maxmean.deep.directory import PLAN
+from maxmean.deep.directory import read_plan
 from maxmean.deep.records import read_table
 from maxmean.deep.registry import REGISTRY
 from maxmean.lab.aggregate import band
 from maxmean.lab.figures import INK, canvas, caption, legend_below, line
-from maxmean.untrusted import read_json
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -42,7 +41,7 @@ def read_runs(folder: Path, seeds: Collection[int]) -> pd.DataFrame:
 
 def read_training(folder: Path) -> pd.DataFrame:
     """The same, of a directory that ``maxmean train`` or ``deep.train(out=...)`` has left; these keep no time."""
-    environment = read_json(folder / PLAN)["environment"]
+    environment = read_plan(folder)["environment"]
     name = environment["name"] if isinstance(environment, dict) else environment
     records = read_table(folder / "records.parquet")
     label = records["variant"]

@@ -130,7 +130,7 @@ def _use_plan(folder: Path) -> Any:
     """Whether the directory is taken for this training's."""
     from maxmean.deep.directory import _look
 
-    return _look(folder, json.loads(_PLAN))
+    return _look(folder, "device training", json.loads(_PLAN))
 
 
 def _toy() -> tuple[Any, Any]:

@@ -103,7 +103,7 @@ def test_there_is_a_picture_for_each_environment(table: Any) -> None:
 
 def test_a_training_on_the_device_joins_the_table(table: Any, tmp_path: Path) -> None:
     plan = TrainingPlan.of(envs.make("minatar/breakout"), ["dqn", "te-bdqn:0.2"], 1, None, Settings())
-    write_plan(tmp_path, plan.describe())
+    write_plan(tmp_path, "device training", plan.describe())
     columns = dict.fromkeys(RECORD_COLUMNS, 0.0) | {"agent": "", "variant": ["te-bdqn(0.2)", "dqn"] * 10}
     records = pd.DataFrame({**columns, "step": np.repeat(np.arange(1, 11) * 100, 2), "test_return": np.arange(20.0)})
     write_whole(tmp_path / "records.parquet", as_parquet(records.astype(RECORD_COLUMNS)))

@@ -213,6 +213,34 @@ def test_a_strangers_plan_is_refused_in_a_sentence(tmp_path: Path, plan: str) ->
     assert os.listdir(tmp_path) == ["plan.json"]
 
 
+FORMER: dict[directory.Kind, dict[str, Any]] = {
+    "device training": {"environment": {"name": "x", "options": {}}, "agents": {"dqn": {"members": 1}}, "seeds": [0]},
+    "host training": {"environment": "X-v1", "trainings": [{"algorithm": "DQN"}], "seeds": 1},
+    "agent": {"algorithm": "DQN", "environment": "X-v1"},
+    "benchmark": {"agent": "dqn", "environment": "X-v1", "steps": 9, "about": {"algorithm": "DQN"}},
+}
+
+
+@pytest.mark.parametrize("kind", FORMER)
+def test_a_plan_of_0_1_which_does_not_say_its_kind_is_still_its_training_s(
+    tmp_path: Path, kind: directory.Kind
+) -> None:
+    (tmp_path / "plan.json").write_text(json.dumps(FORMER[kind]))
+    assert directory.read_plan(tmp_path) == {"kind": kind, **FORMER[kind]}
+    with directory.held(tmp_path, kind, FORMER[kind]):
+        assert json.loads((tmp_path / "plan.json").read_text()) == FORMER[kind]
+
+
+def test_a_plan_of_another_kind_is_another_training(tmp_path: Path) -> None:
+    directory.write_plan(tmp_path, "agent", {"seeds": 1})
+    with (
+        pytest.raises(deep.CheckpointError, match="kind is 'agent' there and 'host training' here; choose another"),
+        directory.held(tmp_path, "host training", {"seeds": 1}),
+    ):
+        pass
+    assert os.listdir(tmp_path) == ["plan.json"]
+
+
 @pytest.mark.parametrize("kind", ["folder", "pipe", "link to nothing"])
 def test_a_plan_that_is_no_file_is_refused_and_nothing_waits_for_it(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "plan.json"

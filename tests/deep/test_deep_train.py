@@ -252,9 +252,9 @@ def test_a_directory_with_other_files_is_refused(tmp_path: Path) -> None:
 
 def test_what_a_kill_left_before_there_was_a_plan_is_nothing(tmp_path: Path) -> None:
     (tmp_path / ".maxmean-123-abcd").write_text("{")
-    with directory.held(tmp_path, {"a": 1}):
+    with directory.held(tmp_path, "device training", {"a": 1}):
         assert not (tmp_path / ".maxmean-123-abcd").exists()
-    assert json.loads((tmp_path / "plan.json").read_text()) == {"a": 1}
+    assert json.loads((tmp_path / "plan.json").read_text()) == {"kind": "device training", "a": 1}
 
 
 def test_two_trainings_do_not_share_a_directory(tmp_path: Path) -> None:

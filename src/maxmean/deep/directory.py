@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from ..errors import MaxmeanError
 from ..mev.show import shortened
@@ -21,6 +21,12 @@ from ..untrusted import ContentError, read_json
 
 LOCK = f"{PREFIX}lock"
 PLAN = "plan.json"
+Kind = Literal["device training", "host training", "agent", "benchmark"]
+"""What a plan describes: the runs of one of the two drivers, one agent that learns in a Gymnasium environment, or one agent and
+environment of `benchmarks/zoo.py`.
+"""
+_ONLY: dict[str, Kind] = {"trainings": "host training", "algorithm": "agent", "about": "benchmark"}
+"""What tells the kind of a plan that 0.1 wrote, which does not say it."""
 FOLDERS = ("checkpoints", "policies", "runs")
 """What a training writes to in its directory, on the device or on the host."""
 
@@ -40,27 +46,36 @@ def check_name(folder: Path) -> None:
 
 
 @contextmanager
-def held(folder: Path, text: dict[str, Any]) -> Iterator[Path]:
+def held(folder: Path, kind: Kind, text: dict[str, Any]) -> Iterator[Path]:
     """The directory of the training that ``text`` describes, made or found to be that, while no other process trains in it."""
     check_name(folder)
     with _usable(folder):
-        _look(folder, text)  # before there is a lock in what may be somebody else's
+        _look(folder, kind, text)  # before there is a lock in what may be somebody else's
         folder.mkdir(parents=True, exist_ok=True)
     with alone(folder):
         with _usable(folder):
             for name in FOLDERS:  # now, not after hours of training
                 refuse_links(folder / name, folder)
-            if not _look(folder, text):
-                write_plan(folder, text)
+            if not _look(folder, kind, text):
+                write_plan(folder, kind, text)
         yield folder
 
 
-def write_plan(folder: Path, text: dict[str, Any]) -> None:
+def write_plan(folder: Path, kind: Kind, text: dict[str, Any]) -> None:
     """Write down what is trained in a directory."""
-    write_whole(folder / PLAN, json.dumps(text, indent=1).encode(), within=folder)
+    write_whole(folder / PLAN, json.dumps({"kind": kind, **text}, indent=1).encode(), within=folder)
 
 
-def _look(folder: Path, text: dict[str, Any]) -> bool:
+def read_plan(folder: Path) -> dict[str, Any]:
+    """What is trained in a directory, and which ``kind`` that is; :class:`ContentError` if nothing there says it."""
+    found = read_json(folder / PLAN)
+    if not isinstance(found, dict):
+        raise ContentError("it is no training's plan")
+    kind = next((kind for name, kind in _ONLY.items() if name in found), "device training")
+    return {"kind": kind, **found}
+
+
+def _look(folder: Path, kind: Kind, text: dict[str, Any]) -> bool:
     """Whether a directory holds the training that ``text`` describes; an error if it holds something else."""
     path = folder / PLAN
     if not os.path.lexists(path):
@@ -68,12 +83,11 @@ def _look(folder: Path, text: dict[str, Any]) -> bool:
             raise CheckpointError(f"{folder} is not empty and holds no training; choose another directory")
         return False
     try:
-        there = read_json(path)
-        if not isinstance(there, dict):
-            raise CheckpointError(f"{path} is no training's plan; choose another directory")
-        found = difference(there, json.loads(json.dumps(text)))
-    except (ContentError, RecursionError):
-        raise CheckpointError(f"{path} cannot be read; choose another directory") from None
+        found = difference(read_plan(folder), {"kind": kind, **json.loads(json.dumps(text))})
+    except (ContentError, RecursionError) as fault:
+        raise CheckpointError(
+            f"{path} cannot be used: {shortened(str(fault), 100)}; choose another directory"
+        ) from None
     if found:
         raise CheckpointError(f"{folder} holds another training: {shortened(found, 300)}; choose another directory")
     return True

@@ -126,7 +126,10 @@ def train(
     needed = need(blocks)
     refuse_too_much(needed)
     console = console or standard_error()
-    with fitting(needed), nullcontext() if out is None else held(Path(out), plan.describe()) as folder:
+    with (
+        fitting(needed),
+        nullcontext() if out is None else held(Path(out), "device training", plan.describe()) as folder,
+    ):
         for block in blocks:
             block.create()
 

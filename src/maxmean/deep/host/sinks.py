@@ -143,7 +143,7 @@ def _folder(folder: Path, about: dict[str, Any], records: Records) -> Iterator[P
     with alone(folder):
         _refuse_another(folder, records)
         with writing(folder / PLAN):
-            write_plan(folder, about)
+            write_plan(folder, "agent", about)
         yield folder
 
 

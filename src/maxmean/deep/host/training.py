@@ -57,7 +57,7 @@ def train(
     _refuse_namesakes([(agent.agent.label, agent.settings.learning_rate) for agent in first])
     about = {"environment": env, "trainings": [agent.describe() for agent in first], "seeds": seeds}
     console = standard_error(quiet=quiet)
-    with held(out, about):
+    with held(out, "host training", about):
         for job in jobs:
             if not _run(job, env, steps, out, jobs, checkpoint_interval, tensorboard, wandb, console):
                 console.print("Stopped. What is done is kept; the same command goes on from there.")

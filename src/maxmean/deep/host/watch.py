@@ -13,10 +13,10 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from ...untrusted import ContentError, mapping, number, optional, parse, read_json, several, take, whole
+from ...untrusted import ContentError, mapping, number, optional, parse, several, take, whole
 from ...untrusted import text as text_of
 from ..core.family import Family
-from ..directory import PLAN
+from ..directory import read_plan
 from ..policy import Policy, all_finite, with_suffix
 from ..watch import Moment, Panel, check_play
 from . import plain
@@ -42,8 +42,7 @@ def training_at(path: str | Path) -> Path | None:
     if found:
         return max(found, key=_score)
     with suppress(ContentError):
-        plan = read_json(path / PLAN)
-        if isinstance(plan, dict) and "algorithm" in plan:
+        if read_plan(path)["kind"] == "agent":
             raise HostError(
                 f"{path} has an agent's records but not the agent: write it with agent.save(path), and watch that"
             )

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import gc
+import importlib
 import importlib.metadata
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+gc.disable()  # until all is imported: see `pytest_collection`
 
 # Both workers, the processes that tests start, and the next run find what was compiled once. JAX reads this when it is imported.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".pytest_cache" / "jax"))
@@ -30,11 +36,8 @@ if "MAXMEAN_TESTS_COMPILE_AS_USERS" not in os.environ and f"jaxlib=={importlib.m
     os.environ.setdefault("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1")
 
 import hypothesis
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
-import torch
 
 from maxmean import mev
 
@@ -43,6 +46,18 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell leaves it fo
 
 hypothesis.settings.register_profile("maxmean", derandomize=True, deadline=None, max_examples=40, database=None)
 hypothesis.settings.load_profile("maxmean")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """What is there before the first test stays to the end: a quarter of the time went into looking through it for garbage."""
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.set_threshold(50_000)
+        gc.enable()
+
 
 TABULAR = ("src/maxmean/tabular/", "tests/tabular/")
 """Where Numba compiles the loops, which takes half a minute in a fresh clone."""
@@ -90,7 +105,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 @pytest.fixture(scope="module")
 def well_compiled() -> Iterator[None]:
     """For a file whose programs run for longer than it takes to compile them well, here and in the processes that it starts."""
-    untyped: Any = jax
+    untyped: Any = library("jax")
     before = os.environ.get("JAX_DISABLE_MOST_OPTIMIZATIONS") == "1"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("JAX_DISABLE_MOST_OPTIMIZATIONS", "0")
@@ -101,11 +116,10 @@ def well_compiled() -> Iterator[None]:
         untyped.clear_caches()
 
 
-LIBRARIES: dict[str, tuple[ModuleType, Any]] = {
-    "numpy": (np, np.ndarray),
-    "jax": (jnp, jax.Array),
-    "torch": (torch, torch.Tensor),
-}
+@cache
+def library(name: str) -> ModuleType:
+    """One of the three, imported where its arrays are made: the process that waits for the workers needs none of them."""
+    return importlib.import_module(name)
 
 
 @dataclass(frozen=True)
@@ -122,20 +136,26 @@ class Kind:
     def eps(self) -> float:
         return float(np.finfo(self.dtype).eps)
 
+    @property
+    def module(self) -> Any:
+        """Where the library has its functions of arrays."""
+        return library("jax.numpy" if self.library == "jax" else self.library)
+
     def scope(self) -> AbstractContextManager[object]:
         """Where arrays of this kind may be made: JAX has float64 only inside, and no other test notices."""
-        return jax.enable_x64(self.dtype == "float64") if self.library == "jax" else nullcontext()
+        return library("jax").enable_x64(self.dtype == "float64") if self.library == "jax" else nullcontext()
 
     def array(self, values: Any) -> Any:
-        module = LIBRARIES[self.library][0]
-        return (module.as_tensor if module is torch else module.asarray)(values, dtype=getattr(module, self.dtype))
+        make = self.module.as_tensor if self.library == "torch" else self.module.asarray
+        return make(values, dtype=getattr(self.module, self.dtype))
 
     def owns(self, result: Any) -> bool:
         """Whether ``result`` is of this kind; a NumPy scalar counts as an array."""
-        module, cls = LIBRARIES[self.library]
-        if not isinstance(result, (np.ndarray, np.generic) if module is np else cls):
+        arrays = self.module.Tensor if self.library == "torch" else self.module.ndarray
+        if not isinstance(result, (arrays, np.generic) if self.library == "numpy" else arrays):
             return False
-        return result.dtype == getattr(module, self.dtype) and (module is not torch or str(result.device) == "cpu")
+        here = self.library != "torch" or str(result.device) == "cpu"
+        return here and result.dtype == getattr(self.module, self.dtype)
 
     def numbers(self, result: Any) -> Any:
         return np.asarray(result.detach() if self.library == "torch" else result, dtype=np.float64)
@@ -153,6 +173,7 @@ class Kind:
         """JAX compiles step by step, which is slow for every new shape, or a whole function, slow for every new kernel."""
         if self.library != "jax" or any(isinstance(a, (mev.Kernel, list)) for a in (function, *moved, *named.values())):
             return function
+        jax: Any = library("jax")
         static = [i for i, a in enumerate(moved) if not isinstance(a, jax.Array)]
         names = [k for k, a in named.items() if not isinstance(a, jax.Array)]
         return jax.jit(function, static_argnums=static, static_argnames=names)
@@ -162,6 +183,7 @@ class Kind:
         with self.scope():
             moved = [self.array(a) for a in arguments]
             if self.library == "jax":
+                jax: Any = library("jax")
                 slopes = jax.jit(jax.grad(lambda *a: function(*a).sum(), argnums=tuple(range(len(moved)))))(*moved)
                 return [self.numbers(slope) for slope in slopes]
             leaves = [a.clone().requires_grad_() for a in moved]
@@ -171,7 +193,7 @@ class Kind:
             return [np.zeros(a.shape) if a.grad is None else self.numbers(a.grad) for a in leaves]
 
 
-KINDS = [Kind(library, dtype) for library in LIBRARIES for dtype in ("float32", "float64")]
+KINDS = [Kind(name, dtype) for name in ("numpy", "jax", "torch") for dtype in ("float32", "float64")]
 
 
 SELDOM = Kind("jax", "float64")
@@ -221,4 +243,4 @@ def kernel(request: pytest.FixtureRequest) -> mev.Kernel:
 def _float64_stays_scoped() -> Iterator[None]:
     """No test may leave JAX in float64 for the next one."""
     yield
-    assert jnp.asarray(1.0).dtype == jnp.float32
+    assert "jax" not in sys.modules or library("jax.numpy").asarray(1.0).dtype == "float32"

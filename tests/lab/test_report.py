@@ -29,7 +29,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     of the time. Those files as they are belong to the facts about the commands.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(report, "lay_out", lambda figure: figure.set_layout_engine("none"))
+        patch.setattr(report, "lay_out", lambda figure: figure.set_layout_engine(None))
         patch.setattr(report, "save", lambda figure, kind, stem: kind.encode())
         return write_report(Store(SHIPPED, create=False), tmp_path_factory.mktemp("report")).page
 

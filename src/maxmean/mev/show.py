@@ -56,6 +56,8 @@ def _columns(character: str) -> int:
 
 def escaped(text: str) -> str:
     """``text`` with control and formatting characters spelt out."""
+    if text.isprintable():
+        return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 

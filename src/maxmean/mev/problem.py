@@ -30,7 +30,7 @@ from .inference import (
     rank_intervals,
     shrink,
 )
-from .inference.maximum import upper_quantile
+from .inference.tails import upper_quantile
 from .kernels import Gaussian, Kernel, as_kernel
 from .methods import (
     METHODS,

@@ -14,7 +14,7 @@ from scipy import stats
 
 from maxmean.mev.errors import ArgumentError
 from maxmean.mev.inference import maximum_interval, maximum_rate_interval
-from maxmean.mev.inference.maximum import _smallest_count, first_true
+from maxmean.mev.inference.tails import first_true, smallest_count
 
 TAIL, LATER = 0.025, 0.0225
 """Of a 95% interval: each tail, and what the first step leaves to the second."""
@@ -134,7 +134,7 @@ def test_the_smallest_count_is_the_smallest() -> None:
     n = np.array([1.0, 5.0, 30.0])
     for tail in (1e-6, 0.02, 0.3, 1.0):
         for rate in (0.01, 0.4, 0.97):
-            found = _smallest_count(np.full(3, tail), n, np.full(3, rate))
+            found = smallest_count(np.full(3, tail), n, np.full(3, rate))
             for trials, count in zip(n, found, strict=True):
                 tails = stats.binom.sf(np.arange(-1, trials + 1), trials, rate)  # of at least 0, 1, ..., n, n + 1
                 assert count == np.argmax(tails <= tail * (1 + 1e-12))

@@ -18,14 +18,12 @@ from collections.abc import Callable
 import numpy as np
 
 from ..arrays import Array
-from ..errors import ArgumentError
+from .checks import checked, checked_counts, checked_freedom, tail_of
 from .simultaneous import correlation_of, diagonal, student_points
-from .winner import checked
+from .tails import at_least, first_true, smallest_count, tail_probability, upper_quantile
 
 _FIRST_STEP = 0.1
 """The share of each tail that the first step spends, as the authors recommend."""
-_GRID = 34
-"""Values of t among which the first one that is not rejected is looked for, before it is made exact."""
 
 
 def maximum_interval(
@@ -102,20 +100,6 @@ def _lower_end(x: np.ndarray, s: np.ndarray, df: np.ndarray, tail: float, exceed
     return first_true(accepted, least, float(np.max(x)))
 
 
-def first_true(accepted: Callable[[np.ndarray], np.ndarray], low: float, high: float) -> float:
-    """The smallest value between ``low`` and ``high`` that is accepted; ``high`` is.
-
-    What is accepted begins somewhere and may have gaps: a grid finds the first of its values, bisection where it begins.
-    """
-    grid = np.linspace(low, high, _GRID)[1:-1]
-    inside = accepted(grid)
-    first = int(np.argmax(inside)) if inside.any() else len(grid)
-    low, high = [low, *grid][first], [*grid, high][first]
-    while low < (middle := (low + high) / 2) < high and high - low > 1e-12 * max(abs(low), abs(high)):
-        low, high = (low, middle) if accepted(np.array([middle]))[0] else (middle, high)
-    return float(high)
-
-
 def _independent(df: np.ndarray) -> Exceeds:
     def exceeds(strongest: np.ndarray, behind: np.ndarray) -> np.ndarray:
         each = tail_probability(upper_quantile(strongest[:, None], df) + behind, df)
@@ -136,41 +120,6 @@ def _correlated(correlation: np.ndarray, df: float) -> Exceeds:
     return exceeds
 
 
-def upper_quantile(tail: float | np.ndarray, freedom: np.ndarray) -> np.ndarray:
-    """What Student's distribution exceeds with probability ``tail``; the normal one where ``freedom`` is infinite."""
-    from scipy.special import ndtri, stdtrit
-
-    tail, freedom = np.broadcast_arrays(np.asarray(tail, float), freedom)
-    finite = np.isfinite(freedom)
-    return np.where(finite, -stdtrit(np.where(finite, freedom, 1.0), tail), -ndtri(tail))
-
-
-def tail_probability(value: np.ndarray, freedom: np.ndarray) -> np.ndarray:
-    """P(Student's distribution exceeds ``value``)."""
-    from scipy.special import ndtr, stdtr
-
-    finite = np.isfinite(freedom)
-    return np.where(finite, stdtr(np.where(finite, freedom, 1.0), -value), ndtr(-value))
-
-
-def checked_freedom(freedom: Array, options: int) -> np.ndarray:
-    """Degrees of freedom of each option."""
-    given = np.asarray(freedom, float)
-    if given.shape not in ((), (options,)):
-        raise ArgumentError(f"degrees of freedom must be a number or have shape ({options},), not {given.shape}")
-    degrees = np.broadcast_to(given, options)
-    if not (degrees > 0).all():
-        raise ArgumentError(f"degrees of freedom must be positive, not {degrees.min():g}")
-    return degrees
-
-
-def tail_of(level: float) -> float:
-    """Half of what is left of a confidence level."""
-    if not 0 < level < 1:
-        raise ArgumentError(f"level must lie strictly between 0 and 1, not {level}")
-    return (1 - level) / 2
-
-
 def maximum_rate_interval(successes: Array, trials: Array, *, level: float = 0.95) -> tuple[float, float]:
     """The same for rates, from counts: binomial probabilities instead of Student's, so that it holds with any counts.
 
@@ -183,7 +132,7 @@ def maximum_rate_interval(successes: Array, trials: Array, *, level: float = 0.9
     """
     from scipy.special import betaincinv
 
-    k, n = _checked_counts(successes, trials)
+    k, n = checked_counts(successes, trials)
     tail = tail_of(level)
     first = _FIRST_STEP * tail
 
@@ -194,43 +143,9 @@ def maximum_rate_interval(successes: Array, trials: Array, *, level: float = 0.9
 
     def accepted(t: np.ndarray) -> np.ndarray:
         rate = np.broadcast_to(t[:, None], (len(t), len(k)))
-        strongest = np.min(_at_least(k, n, rate), axis=-1)
-        needed = _smallest_count(strongest[:, None], n, rate)
-        each = _at_least(needed, n, np.minimum(rate, bounds))
+        strongest = np.min(at_least(k, n, rate), axis=-1)
+        needed = smallest_count(strongest[:, None], n, rate)
+        each = at_least(needed, n, np.minimum(rate, bounds))
         return -np.expm1(np.sum(np.log1p(-np.minimum(each, 1.0 - 1e-16)), axis=-1)) >= tail - first
 
     return first_true(accepted, 0.0, float(np.max(k / n))), float(np.max(upper(tail)))
-
-
-def _checked_counts(successes: Array, trials: Array) -> tuple[np.ndarray, np.ndarray]:
-    """Successes and trials as arrays, if they can be such."""
-    k = np.asarray(successes, float)
-    if k.ndim != 1 or k.size == 0:
-        raise ArgumentError(f"successes must have shape (options,) with at least one option, not {k.shape}")
-    n = np.asarray(trials, float)
-    if n.shape not in ((), k.shape):
-        raise ArgumentError(f"trials must be a number or have shape {k.shape}, not {n.shape}")
-    n = np.broadcast_to(n, k.shape)
-    if not ((k >= 0) & (k <= n) & (n >= 1) & (k == np.rint(k)) & (n == np.rint(n))).all():
-        raise ArgumentError(
-            "successes and trials must be whole numbers, at least one trial and no more successes than trials"
-        )
-    return k, n
-
-
-def _at_least(count: np.ndarray, trials: np.ndarray, rate: np.ndarray) -> np.ndarray:
-    """P(at least so many successes)."""
-    from scipy.special import betainc
-
-    inside = np.clip(count, 1, trials)
-    return np.where(count < 1, 1.0, np.where(count > trials, 0.0, betainc(inside, trials - inside + 1, rate)))
-
-
-def _smallest_count(tail: np.ndarray, trials: np.ndarray, rate: np.ndarray) -> np.ndarray:
-    """The smallest count k with P(at least k successes) <= ``tail``, by bisection; trials + 1 where none is so rare."""
-    low, high = np.zeros(rate.shape), np.broadcast_to(trials + 1, rate.shape).copy()
-    while (low < high).any():
-        middle = np.floor((low + high) / 2)
-        rare = _at_least(middle, trials, rate) <= tail * (1 + 1e-12)  # the observed count itself is as rare as it is
-        low, high = np.where(rare, low, np.minimum(middle + 1, high)), np.where(rare, middle, high)
-    return high

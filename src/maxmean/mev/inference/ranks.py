@@ -15,9 +15,9 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from ..arrays import Array, special
-from .maximum import checked_freedom, tail_of, tail_probability
+from .checks import checked, checked_freedom, tail_of
 from .simultaneous import correlation_of, diagonal, student_points
-from .winner import checked
+from .tails import tail_probability
 
 _FIRST_STEP = 0.1
 """The share of 1 - level that the first step of the test of the best spends."""

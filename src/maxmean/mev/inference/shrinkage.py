@@ -15,9 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..arrays import Array, special
-from .maximum import tail_of
+from .checks import checked, tail_of
 from .simultaneous import diagonal
-from .winner import checked
 
 _COARSE, _FINE = 240, 160
 """Spreads at which the evidence is looked at, first to find where it is, then to integrate over it."""

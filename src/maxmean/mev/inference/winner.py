@@ -17,6 +17,7 @@ import numpy as np
 
 from ..arrays import Array, special
 from ..errors import ArgumentError
+from .checks import checked
 from .simultaneous import diagonal, max_quantile
 from .truncated import solve_offset
 
@@ -153,22 +154,3 @@ def _distances(means: np.ndarray, covariance: np.ndarray, winner: int) -> tuple[
         slopes[winner] = 0
         below, above = (gaps[side] / np.abs(slopes[side]) for side in (slopes > 0, slopes < 0))
     return float(np.min(below, initial=np.inf)), float(np.min(above, initial=np.inf))
-
-
-def checked(means: Array, covariance: Array) -> tuple[np.ndarray, np.ndarray]:
-    """Means and their covariances as arrays of floats, if they fit."""
-    estimates, covariances = np.asarray(means, dtype=float), np.asarray(covariance, dtype=float)
-    options = estimates.size
-    if estimates.ndim != 1 or options == 0:
-        raise ArgumentError(f"means must have shape (options,) with at least one option, not {estimates.shape}")
-    if covariances.shape not in ((options,), (options, options)):
-        raise ArgumentError(
-            f"covariance must have shape ({options}, {options}) or ({options},), not {covariances.shape}"
-        )
-    for name, array in (("means", estimates), ("covariance", covariances)):
-        if not np.isfinite(array).all():
-            raise ArgumentError(f"{name} must be finite, but hold {array[~np.isfinite(array)][0]}")
-    variances = diagonal(covariances)
-    if variances.min() < 0:
-        raise ArgumentError(f"variances must not be negative, but option {variances.argmin()} has {variances.min():g}")
-    return estimates, covariances

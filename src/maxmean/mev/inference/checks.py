@@ -1,0 +1,62 @@
+"""What inference is given: means, covariances, degrees of freedom, counts and levels, refused in one sentence if they do not fit."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..arrays import Array
+from ..errors import ArgumentError
+from .simultaneous import diagonal
+
+
+def checked(means: Array, covariance: Array) -> tuple[np.ndarray, np.ndarray]:
+    """Means and their covariances as arrays of floats, if they fit."""
+    estimates, covariances = np.asarray(means, dtype=float), np.asarray(covariance, dtype=float)
+    options = estimates.size
+    if estimates.ndim != 1 or options == 0:
+        raise ArgumentError(f"means must have shape (options,) with at least one option, not {estimates.shape}")
+    if covariances.shape not in ((options,), (options, options)):
+        raise ArgumentError(
+            f"covariance must have shape ({options}, {options}) or ({options},), not {covariances.shape}"
+        )
+    for name, array in (("means", estimates), ("covariance", covariances)):
+        if not np.isfinite(array).all():
+            raise ArgumentError(f"{name} must be finite, but hold {array[~np.isfinite(array)][0]}")
+    variances = diagonal(covariances)
+    if variances.min() < 0:
+        raise ArgumentError(f"variances must not be negative, but option {variances.argmin()} has {variances.min():g}")
+    return estimates, covariances
+
+
+def checked_freedom(freedom: Array, options: int) -> np.ndarray:
+    """Degrees of freedom of each option."""
+    given = np.asarray(freedom, float)
+    if given.shape not in ((), (options,)):
+        raise ArgumentError(f"degrees of freedom must be a number or have shape ({options},), not {given.shape}")
+    degrees = np.broadcast_to(given, options)
+    if not (degrees > 0).all():
+        raise ArgumentError(f"degrees of freedom must be positive, not {degrees.min():g}")
+    return degrees
+
+
+def tail_of(level: float) -> float:
+    """Half of what is left of a confidence level."""
+    if not 0 < level < 1:
+        raise ArgumentError(f"level must lie strictly between 0 and 1, not {level}")
+    return (1 - level) / 2
+
+
+def checked_counts(successes: Array, trials: Array) -> tuple[np.ndarray, np.ndarray]:
+    """Successes and trials as arrays, if they can be such."""
+    k = np.asarray(successes, float)
+    if k.ndim != 1 or k.size == 0:
+        raise ArgumentError(f"successes must have shape (options,) with at least one option, not {k.shape}")
+    n = np.asarray(trials, float)
+    if n.shape not in ((), k.shape):
+        raise ArgumentError(f"trials must be a number or have shape {k.shape}, not {n.shape}")
+    n = np.broadcast_to(n, k.shape)
+    if not ((k >= 0) & (k <= n) & (n >= 1) & (k == np.rint(k)) & (n == np.rint(n))).all():
+        raise ArgumentError(
+            "successes and trials must be whole numbers, at least one trial and no more successes than trials"
+        )
+    return k, n

@@ -1,0 +1,59 @@
+"""Tail probabilities and quantiles, Student's and binomial, and where a test that is inverted begins to accept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+_GRID = 34
+"""Values of t among which the first one that is not rejected is looked for, before it is made exact."""
+
+
+def upper_quantile(tail: float | np.ndarray, freedom: np.ndarray) -> np.ndarray:
+    """What Student's distribution exceeds with probability ``tail``; the normal one where ``freedom`` is infinite."""
+    from scipy.special import ndtri, stdtrit
+
+    tail, freedom = np.broadcast_arrays(np.asarray(tail, float), freedom)
+    finite = np.isfinite(freedom)
+    return np.where(finite, -stdtrit(np.where(finite, freedom, 1.0), tail), -ndtri(tail))
+
+
+def tail_probability(value: np.ndarray, freedom: np.ndarray) -> np.ndarray:
+    """P(Student's distribution exceeds ``value``)."""
+    from scipy.special import ndtr, stdtr
+
+    finite = np.isfinite(freedom)
+    return np.where(finite, stdtr(np.where(finite, freedom, 1.0), -value), ndtr(-value))
+
+
+def at_least(count: np.ndarray, trials: np.ndarray, rate: np.ndarray) -> np.ndarray:
+    """P(at least so many successes)."""
+    from scipy.special import betainc
+
+    inside = np.clip(count, 1, trials)
+    return np.where(count < 1, 1.0, np.where(count > trials, 0.0, betainc(inside, trials - inside + 1, rate)))
+
+
+def smallest_count(tail: np.ndarray, trials: np.ndarray, rate: np.ndarray) -> np.ndarray:
+    """The smallest count k with P(at least k successes) <= ``tail``, by bisection; trials + 1 where none is so rare."""
+    low, high = np.zeros(rate.shape), np.broadcast_to(trials + 1, rate.shape).copy()
+    while (low < high).any():
+        middle = np.floor((low + high) / 2)
+        rare = at_least(middle, trials, rate) <= tail * (1 + 1e-12)  # the observed count itself is as rare as it is
+        low, high = np.where(rare, low, np.minimum(middle + 1, high)), np.where(rare, middle, high)
+    return high
+
+
+def first_true(accepted: Callable[[np.ndarray], np.ndarray], low: float, high: float) -> float:
+    """The smallest value between ``low`` and ``high`` that is accepted; ``high`` is.
+
+    What is accepted begins somewhere and may have gaps: a grid finds the first of its values, bisection where it begins.
+    """
+    grid = np.linspace(low, high, _GRID)[1:-1]
+    inside = accepted(grid)
+    first = int(np.argmax(inside)) if inside.any() else len(grid)
+    low, high = [low, *grid][first], [*grid, high][first]
+    while low < (middle := (low + high) / 2) < high and high - low > 1e-12 * max(abs(low), abs(high)):
+        low, high = (low, middle) if accepted(np.array([middle]))[0] else (middle, high)
+    return float(high)

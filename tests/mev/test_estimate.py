@@ -362,7 +362,8 @@ def test_the_interval_the_set_the_ranks_and_shrinkage_are_those_of_the_moments()
         shrunk = inference.shrink(means, variances * wider**2)
         np.testing.assert_allclose(est.shrinkage()["value"], shrunk.values)
         np.testing.assert_allclose(est.shrinkage(0.8)[["low", "high"]], shrunk.intervals(0.8))
-        np.testing.assert_array_equal(est.probability_best(), shrunk.chances)
+        if not np.ndim(freedom):
+            np.testing.assert_array_equal(est.probability_best(), shrunk.chances)
 
 
 def test_zeros_and_ones_have_the_interval_of_their_counts() -> None:

@@ -30,6 +30,8 @@ from .inference import (
     rank_intervals,
     shrink,
 )
+from .inference.moderated import moderated_covariances, moderated_variances, widening
+from .inference.shrinkage import first_copies
 from .inference.tails import upper_quantile
 from .kernels import Gaussian, Kernel, as_kernel
 from .methods import (
@@ -123,7 +125,19 @@ class Problem:
     @property
     def probability_best(self) -> np.ndarray:
         """P(an option is the best), the means drawn towards each other as in :attr:`shrinkage`."""
-        return self.shrinkage.chances
+        return self.posterior.chances
+
+    @cached_property
+    def posterior(self) -> Shrinkage:
+        """As :attr:`shrinkage`, to draw the means from: with few observations, variances are drawn towards each other too."""
+        if not np.isfinite(self.freedom).any():
+            return shrink(self.data.means, self.spread)
+        if self.spread.ndim == 2:
+            kept, copies = np.unique(first_copies(self.data.means, self.spread), return_inverse=True)
+            moderated = moderated_covariances(self.spread[np.ix_(kept, kept)], float(self.freedom.min()))
+            return shrink(self.data.means, moderated[np.ix_(copies, copies)])
+        variances, freedom = moderated_variances(self.spread * (self.freedom + 1), self.freedom)
+        return shrink(self.data.means, variances / (self.freedom + 1) * widening(freedom))
 
     @cached_property
     def shrinkage(self) -> Shrinkage:

@@ -7,6 +7,7 @@ import numpy as np
 from ..data import Data
 from ..data.moments import matrix_root
 from ..probabilities import best_probabilities, integrable
+from .shrinkage import first_copies
 
 _CHUNK = 4_000_000  # numbers held at once
 _DRAWN = 1_000_000_000  # numbers drawn in all, half a minute's
@@ -26,15 +27,18 @@ def probability_best(data: Data, *, draws: int = 200_000, seed: int = 0) -> np.n
     if data.covariances is None and integrable(data.variances):
         return best_probabilities(data.means, data.variances)
     rng = np.random.default_rng(seed)
-    root = None if data.covariances is None else matrix_root(data.covariances)
-    if root is None:
-        draws = min(draws, _DRAWN // len(data.means))
-    wins, done = np.zeros(len(data.means)), 0
+    means, variances, root = data.means, data.variances, None
+    if data.covariances is None:
+        draws = min(draws, _DRAWN // len(means))
+    else:  # copies share what one of them would win, however their draws are rounded
+        kept, which = np.unique(first_copies(means, data.covariances), return_inverse=True)
+        means, root = means[kept], matrix_root(data.covariances[np.ix_(kept, kept)])
+    wins, done = np.zeros(len(means)), 0
     while done < draws:
         size = min(max(1, _CHUNK // len(wins)), draws - done)
         noise = rng.standard_normal((size, len(wins)))
-        values = data.means + (noise * np.sqrt(data.variances) if root is None else noise @ root)
+        values = means + (noise * np.sqrt(variances) if root is None else noise @ root)
         best = values == values.max(axis=-1, keepdims=True)
         wins += (best / best.sum(axis=-1, keepdims=True)).sum(axis=0)
         done += size
-    return wins / draws
+    return wins / draws if root is None else (wins / draws / np.bincount(which))[which]

@@ -300,7 +300,7 @@ def test_json_has_the_promised_keys(run: Run, write: Write) -> None:
         assert set(estimate) == {"value", "weights", "bias"}
         assert set(estimate["weights"]) == set(DATA)
         close([sum(estimate["weights"].values())], [1])
-    assert found["maximum"]["value"] == found["estimates"]["ke"]["value"]
+    assert found["maximum"]["value"] == found["estimates"]["ke*"]["value"]
     assert found["maximum"]["interval"][0] <= found["maximum"]["value"] <= found["maximum"]["interval"][1]
     assert set(found["best_set"]) <= set(DATA)
     for part in ("ranks", "shrinkage", "probability_best"):
@@ -843,3 +843,22 @@ def test_the_largest_tables_fit_a_gigabyte(tmp_path: Path) -> None:
         status, megabytes, said = peak(["estimate", str(path), "--quiet", "--resamples", "5", *flags])
         assert status == (2 if (name, flags) == ("wide", []) else 0), said
         assert megabytes < 1000, (name, flags)
+
+
+def test_a_covariance_matrix_from_a_file(run: Run, write: Write) -> None:
+    means = write("option,mean\nx,1.0\ny,0.7\nz,0.2\n", "means.csv")
+    bare = write("0.25,0.24,0\n0.24,0.25,0\n0,0,0.3\n", "bare.csv")
+    named = write(",z,x,y\nx,0,0.25,0.24\ny,0,0.24,0.25\nz,0.3,0,0\n", "named.csv")
+    one, other = (run("estimate", means, "--covariance", path, "--json", *QUICK).json for path in (bare, named))
+    assert one == other
+    assert one["maximum"]["value"] == one["estimates"]["ke*"]["value"]
+    assert one["best_set"] == ["x", "z"]
+    assert one["taken_for"] == "summaries: options in 'option', means in 'mean', with a covariance matrix"
+    failed = run("estimate", means, "--covariance", bare, "--unpaired")
+    assert failed.status == 2
+    assert "choose one" in failed.err
+    failed = run("estimate", means, "--covariance", means)
+    assert failed.status == 2
+    assert "where 4 are expected" in failed.err
+    failed = run("estimate", write("x,y\n1,2\n3,4\n", "wide.csv"), "--covariance", bare, "--layout", "wide")
+    assert "belongs to means" in failed.err

@@ -89,6 +89,15 @@ def estimate(
     n: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Number of observations.", rich_help_panel=_DATA)
     ] = None,
+    covariance: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="CSV with the covariance matrix of the means, instead of standard errors: names of the options in the first "
+            "row and column, or numbers alone.",
+            rich_help_panel=_DATA,
+        ),
+    ] = None,
     layout: Annotated[
         str | None, typer.Option(metavar="NAME", help="long, wide, counts or summaries.", rich_help_panel=_DATA)
     ] = None,
@@ -119,9 +128,10 @@ def estimate(
     from ..mev import picture, show
     from ..mev.compare import compare_problem
     from ..mev.data.collect import read_options
+    from ..mev.data.covariance import read_covariances
     from ..mev.data.files import stream_table
     from ..mev.data.recognise import Columns
-    from ..mev.errors import DataError
+    from ..mev.errors import ArgumentError, DataError
     from ..mev.methods import Settings, check_method, parse_kernel
     from ..mev.problem import Problem
 
@@ -130,7 +140,12 @@ def estimate(
     settings = Settings(alpha, parse_kernel(kernel), draws, parts)
     if plot is not None:
         picture.check_figure(plot)
-    columns = Columns(by, value, successes, trials, mean, se, sd, n, layout)
+    if covariance is not None and unpaired:
+        raise ArgumentError(
+            "--unpaired says that nothing belongs together, and --covariance how much it does: choose one"
+        )
+    matrix = None if covariance is None else read_covariances(covariance)
+    columns = Columns(by, value, successes, trials, mean, se, sd, n, layout, matrix)
     with _progress(notes, "reading", 1.0) as reading:
         options = read_options(stream_table(source, reading), columns)
     if unpaired:

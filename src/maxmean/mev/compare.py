@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _PREFERRED = ("ke", "ke*", "te", "te*", "we", "cve", "mme", "de")
 """The methods that correct for the selection, the one to put forward first."""
+_PREFERRED_OF_PAIRS = ("ke*", "te*", *(method for method in _PREFERRED if method not in PAIRED))
+"""The same where the means' covariances are known."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +59,8 @@ class Comparison:
     @property
     def answer(self) -> Estimate:
         """The estimate that the sentence and the picture put forward: the first that corrects for the selection."""
-        return next(iter([self.estimates[m] for m in _PREFERRED if m in self.estimates] or self.estimates.values()))
+        preferred = _PREFERRED if self.problem.data.covariances is None else _PREFERRED_OF_PAIRS
+        return next(iter([self.estimates[m] for m in preferred if m in self.estimates] or self.estimates.values()))
 
     @cached_property
     def maximum(self) -> tuple[float, float]:

@@ -154,6 +154,7 @@ def estimate(
     se: Any = None,
     sd: Any = None,
     n: Any = None,
+    covariance: Any = None,
     names: Sequence[str] | None = None,
     paired: bool | None = None,
     alpha: float = 0.1,
@@ -178,6 +179,9 @@ def estimate(
     successes, trials, mean, se, sd, n
         Counts, or summaries (a mean with se, or with sd and n). Columns of a DataFrame; without ``data``, arrays or
         mappings with one number per option.
+    covariance
+        Covariance matrix of the means, instead of their standard errors: an array, shape ``(M, M)``, or a DataFrame or a mapping
+        of mappings with the options' names. Everything uses it as it uses the covariance of paired observations.
     names
         Names of the options, if the data have none.
     paired
@@ -195,6 +199,12 @@ def estimate(
     >>> est = estimate(successes={"red": 30, "blue": 36}, trials=1000, method="ke")
     >>> round(est.value, 4), est.winner().option
     (0.0341, 'blue')
+
+    Means that move together differ by more than they seem to, one by one:
+
+    >>> means, together = [1.0, 0.7], [[0.25, 0.24], [0.24, 0.25]]
+    >>> estimate(mean=means, covariance=together).best_set(), estimate(mean=means, se=0.5).best_set()
+    (('option 1',), ('option 1', 'option 2'))
     """
     check_method(method)
     problem = as_problem(
@@ -207,6 +217,7 @@ def estimate(
         se=se,
         sd=sd,
         n=n,
+        covariance=covariance,
         names=names,
         paired=paired,
         alpha=alpha,

@@ -39,7 +39,7 @@ MOST_DRAWS = 1_000_000
 MOST_PARTS = 1_000
 SPLITTING = ("de", "cve", "mme")
 PAIRED = ("te*", "ke*")
-NEEDS_PAIRS = "needs paired samples: the same units, in the same order, for every option"
+NEEDS_PAIRS = "needs paired samples, the same units in the same order for every option, or a covariance matrix"
 
 
 @dataclass(frozen=True)

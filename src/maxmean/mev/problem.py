@@ -246,7 +246,9 @@ class Problem:
 
     @cached_property
     def paired_data(self) -> Data | None:
-        """The data with covariances: paired samples, or samples of equal length that may be treated as pairs."""
+        """The data with covariances: those given, or of paired samples, or of equally many that may be treated as pairs."""
+        if isinstance(self.data, Summaries):
+            return None if self.data.covariances is None else self.data
         if not isinstance(self.data, Samples) or not (self.data.paired or self.pairable) or len(set(self.data.n)) > 1:
             return None
         return self.data if self.data.paired else Samples(self.data.values, paired=True)
@@ -308,6 +310,7 @@ def as_problem(
     se: Any = None,
     sd: Any = None,
     n: Any = None,
+    covariance: Any = None,
     names: Sequence[str] | None = None,
     paired: bool | None = None,
     alpha: float = 0.1,
@@ -322,7 +325,7 @@ def as_problem(
     columns = {"by": by, "value": value, "successes": successes, "trials": trials, "mean": mean, "se": se, "sd": sd}
     chosen = parse_kernel(kernel) if isinstance(kernel, str) else as_kernel(kernel)
     settings = Settings(alpha, chosen, draws, parts)
-    options = as_options(data, columns | {"n": n}, names, paired)
+    options = as_options(data, columns | {"n": n}, names, paired, covariance)
     return Problem.of(options, settings, lower_is_better=lower_is_better, seed=seed, resamples=resamples)
 
 

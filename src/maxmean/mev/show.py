@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from itertools import accumulate, takewhile
 from typing import TYPE_CHECKING
 
+from .data import Summaries
 from .methods import METHODS
 
 if TYPE_CHECKING:
@@ -100,7 +101,8 @@ def terminal(comparison: Comparison) -> RenderableType:
 
     problem = comparison.problem
     better = "lower is better" if problem.lower_is_better else "higher is better"
-    paired = ", rows paired" if problem.data.covariances is not None else ""
+    together = ", with covariances" if isinstance(problem.data, Summaries) else ", rows paired"
+    paired = together if problem.data.covariances is not None else ""
     head = Text(f"{len(problem.names)} options, {better}{paired}")
     reasons: dict[str, list[str]] = {}
     for method, reason in comparison.skipped.items():

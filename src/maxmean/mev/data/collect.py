@@ -108,7 +108,10 @@ def _summaries(layout: Layout, batches: Iterable[pa.RecordBatch]) -> tuple[list[
                 raise DataError(f"row {row + negative[0]}: column {name!r} is negative ({pieces[-1][negative[0]]:g})")
     _check_unique(np.concatenate(codes), list(number))
     joined = {role: np.concatenate(pieces) for role, pieces in columns.items()}
-    return list(number), Summaries.of(joined["mean"], joined.get("se"), joined.get("sd"), joined.get("n"), list(number))
+    names = list(number)
+    matrix = None if layout.covariance is None else layout.covariance.among(names)
+    found = Summaries.of(joined["mean"], joined.get("se"), joined.get("sd"), joined.get("n"), names, matrix)
+    return names, found
 
 
 _COLLECT: dict[str, Callable[[Layout, Iterable[pa.RecordBatch]], tuple[list[str], Samples | Counts | Summaries]]] = {

@@ -13,6 +13,7 @@ from ..arrays import is_torch
 from ..errors import ArgumentError, DataError
 from ..settings import check_truth
 from .counts import Counts
+from .covariance import Covariances
 from .options import Options
 from .samples import Samples
 from .summaries import Summaries
@@ -21,16 +22,26 @@ if TYPE_CHECKING:
     from .recognise import Columns
 
 
-def as_options(data: Any, columns: Mapping[str, Any], names: Sequence[str] | None, paired: bool | None) -> Options:
+def as_options(
+    data: Any,
+    columns: Mapping[str, Any],
+    names: Sequence[str] | None,
+    paired: bool | None,
+    covariance: Any = None,
+) -> Options:
     """Named options from ``data``, or, where that is None, from the arrays in ``columns``.
 
-    With a DataFrame, ``columns`` holds column names by role (by, value, successes, ...); otherwise arrays.
+    With a DataFrame, ``columns`` holds column names by role (by, value, successes, ...); otherwise arrays. ``covariance`` is a
+    matrix, that of the means.
     """
+    matrix = None if covariance is None else Covariances.of(covariance)
     given = {role: value for role, value in columns.items() if value is not None}
     if _is_frame(data):
-        return _named_and_paired(_from_frame(data, given), names, paired)
+        return _named_and_paired(_from_frame(data, given, matrix), names, paired)
     if data is None:
-        return _named_and_paired(Options(*_from_arrays(given)), names, paired)
+        return _named_and_paired(Options(*_from_arrays(given, matrix, names)), names, paired)
+    if matrix is not None:
+        raise ArgumentError("covariance goes with means (mean=...); that of observations is computed from them")
     if given:
         raise ArgumentError(f"{', '.join(given)} can only be given with a DataFrame, or without data")
     found, samples, taken_for = _from_samples(data)
@@ -71,7 +82,7 @@ def _is_frame(data: Any) -> bool:
     return hasattr(data, "columns")
 
 
-def _from_frame(frame: Any, given: dict[str, Any]) -> Options:
+def _from_frame(frame: Any, given: dict[str, Any], matrix: Covariances | None) -> Options:
     """From a pandas DataFrame, or any other table that Arrow can read."""
     import pyarrow as pa
 
@@ -79,11 +90,12 @@ def _from_frame(frame: Any, given: dict[str, Any]) -> Options:
     from .recognise import Columns
 
     if hasattr(frame, "iloc"):
-        columns = [_arrow(frame.iloc[:, k]) for k in range(frame.shape[1])]
-        table = pa.Table.from_arrays(columns, names=[str(name) for name in frame.columns])
+        arrays = [_arrow(frame.iloc[:, k]) for k in range(frame.shape[1])]
+        table = pa.Table.from_arrays(arrays, names=[str(name) for name in frame.columns])
     else:
         table = pa.table(frame)
-    return read_options(table.to_batches(), _column_names(given, Columns), most=math.inf)  # it is in memory already
+    columns = replace(_column_names(given, Columns), covariance=matrix)
+    return read_options(table.to_batches(), columns, most=math.inf)  # it is in memory already
 
 
 def _arrow(column: Any) -> Any:
@@ -104,7 +116,9 @@ def _column_names(given: dict[str, Any], kind: type[Columns]) -> Columns:
     return kind(**{f.name: given.get(f.name) for f in fields(kind)})
 
 
-def _from_arrays(given: dict[str, Any]) -> tuple[tuple[str, ...], Counts | Summaries, str]:
+def _from_arrays(
+    given: dict[str, Any], matrix: Covariances | None = None, called: Sequence[str] | None = None
+) -> tuple[tuple[str, ...], Counts | Summaries, str]:
     if not given:
         raise DataError("no data: give samples, a DataFrame, successes and trials, or mean with se (or sd and n)")
     unknown = set(given) & {"by", "value", "layout"}
@@ -112,10 +126,16 @@ def _from_arrays(given: dict[str, Any]) -> tuple[tuple[str, ...], Counts | Summa
         raise ArgumentError(f"{', '.join(sorted(unknown))} needs a DataFrame")
     names = next((list(map(str, v)) for v in given.values() if isinstance(v, Mapping)), None)
     size = max(np.size(list(v.values()) if isinstance(v, Mapping) else v) for v in given.values())
+    if names is None and matrix is not None:
+        size = max(size, len(matrix.values))
+        same = called is not None and not isinstance(called, str) and len(tuple(called)) == size
+        names = [str(name) for name in called] if called is not None and same else list(matrix.names or ())
     names = names or default_names(size)
     if not names:
         raise DataError("there are no options")
     arrays = {role: _column(role, values, names) for role, values in given.items()}
+    if matrix is not None and "mean" not in given:
+        raise ArgumentError("covariance goes with means: give mean, one number per option")
     if {"successes", "trials"} & set(given):
         if set(given) != {"successes", "trials"}:
             raise DataError("counts need successes and trials, and nothing else")
@@ -128,7 +148,8 @@ def _from_arrays(given: dict[str, Any]) -> tuple[tuple[str, ...], Counts | Summa
         negative = np.flatnonzero(arrays[role] < 0)
         if negative.size:
             raise DataError(f"option {names[negative[0]]!r}: {role} is negative ({arrays[role][negative[0]]:g})")
-    found = Summaries.of(arrays["mean"], arrays.get("se"), arrays.get("sd"), arrays.get("n"), names)
+    among = None if matrix is None else matrix.among(names)
+    found = Summaries.of(arrays["mean"], arrays.get("se"), arrays.get("sd"), arrays.get("n"), names, among)
     return tuple(names), found, "summaries"
 
 

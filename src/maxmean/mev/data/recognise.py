@@ -11,6 +11,7 @@ import pyarrow as pa
 from ...errors import unknown
 from ..errors import ArgumentError, DataError
 from .columns import COMMA, is_number, is_text, looks_numeric
+from .covariance import Covariances
 from .limits import MOST_OPTIONS, TOO_MANY
 from .options import repeated
 
@@ -53,6 +54,8 @@ class Columns:
     sd: str | None = None
     n: str | None = None
     layout: str | None = None
+    covariance: Covariances | None = None
+    """Of the means, if it is given beside the table: then that has means, and needs no standard errors."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,8 @@ class Layout:
     """Column by role; for a wide table only the options' columns matter."""
     options: tuple[str, ...] = ()
     """Columns that are options, in a wide table."""
+    covariance: Covariances | None = None
+    """Of the means, with summaries."""
 
     def __str__(self) -> str:
         names = {role: repr(name) for role, name in self.roles.items()}
@@ -76,6 +81,8 @@ class Layout:
             case "counts":
                 return f"counts: {by}, {names['successes']} successes out of {names['trials']} trials"
             case _:
+                if self.covariance is not None:
+                    return f"summaries: {by}, means in {names['mean']}, with a covariance matrix"
                 spread = names["se"] if "se" in names else f"{names['sd']} / sqrt({names['n']})"
                 return f"summaries: {by}, means in {names['mean']}, standard errors {spread}"
 
@@ -84,25 +91,30 @@ def recognise(batch: pa.RecordBatch, columns: Columns) -> Layout:
     """The layout of a table, from what the user said, then from the columns' names, then from their types."""
     said = {f.name: name for f in fields(columns) if (name := getattr(columns, f.name)) is not None}
     said.pop("layout", None)
+    covaries = said.pop("covariance", None) is not None
     _check_names(batch.schema.names, said)
     # A column without a name is a saved index, or what follows a comma at the end of a line.
     names = [name for name in batch.schema.names if name.strip() or name in said.values()]
     numeric = [name for name in names if looks_numeric(batch.column(name))]
     try:
-        kind = _kind(names, numeric, said) if columns.layout is None else columns.layout
+        kind = ("summaries" if covaries else _kind(names, numeric, said)) if columns.layout is None else columns.layout
     except DataError:
         _refuse_decimal_commas(batch, names)
         raise
     _check_roles(kind, said)
+    if covaries and kind != "summaries":
+        raise ArgumentError(f"a covariance matrix belongs to means (--mean), not to the layout {kind!r}")
     if kind != "wide":
-        return Layout(kind, _roles(kind, names, numeric, said))
+        return Layout(kind, _roles(kind, names, numeric, said, covaries), covariance=columns.covariance)
     options = tuple(name for name in names if name != columns.by)
     if len(options) > MOST_OPTIONS:
         raise DataError(TOO_MANY)
     return Layout("wide", {}, options)
 
 
-def _roles(kind: str, names: Sequence[str], numeric: Sequence[str], said: Mapping[str, str]) -> dict[str, str]:
+def _roles(
+    kind: str, names: Sequence[str], numeric: Sequence[str], said: Mapping[str, str], covaries: bool
+) -> dict[str, str]:
     """The column of every role that the layout needs: what the user has not said is guessed from names and types."""
     roles = dict(said)
     if kind == "long" and "by" not in roles and (by := _guess_by(names, numeric, set(roles.values()))):
@@ -110,7 +122,10 @@ def _roles(kind: str, names: Sequence[str], numeric: Sequence[str], said: Mappin
     for role in _NEEDED[kind]:
         if role not in roles:
             roles[role] = _guess(role, names, numeric, roles)
-    if kind == "summaries" and "se" not in roles and not {"sd", "n"} <= set(roles):
+    if covaries:
+        se = None if "sd" in roles else _alias("se", [name for name in numeric if name not in roles.values()])
+        roles |= {"se": se} if se and "se" not in roles else {}
+    elif kind == "summaries" and "se" not in roles and not {"sd", "n"} <= set(roles):
         se = None if {"sd", "n"} & set(roles) else _alias("se", names)
         roles |= {"se": se} if se else {r: roles.get(r) or _guess(r, names, numeric, roles) for r in ("sd", "n")}
     if kind == "summaries" and "n" in names and "n" not in (*roles, *roles.values()):

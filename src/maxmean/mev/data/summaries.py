@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arrays import Array, Rng, streams
 from ..errors import DataError
-from .moments import unit_for
+from .moments import matrix_root, unit_for
 from .protocol import Data
 
 
@@ -40,20 +40,32 @@ class Summaries:
         sd: np.ndarray | None,
         n: np.ndarray | None,
         names: Sequence[str],
+        covariance: np.ndarray | None = None,
     ) -> Summaries:
-        """Summaries from means and standard errors, or standard deviations and numbers of observations."""
+        """Summaries from means with standard errors, or standard deviations and n, or a covariance matrix of the means."""
         broken = np.flatnonzero(n != np.rint(n)) if n is not None else np.array([])
         if n is not None and broken.size:
             raise DataError(f"option {names[broken[0]]!r}: n must be a whole number, not {n[broken[0]]:g}")
-        if se is None:
-            if sd is None or n is None:
-                raise DataError("summaries need the mean and its standard error se, or the standard deviation sd and n")
-            few = np.flatnonzero(n < 2)
-            if few.size:
-                raise DataError(f"option {names[few[0]]!r} has fewer than two values")
+        few = np.flatnonzero(n < 2) if n is not None else np.array([])
+        if n is not None and few.size:
+            raise DataError(f"option {names[few[0]]!r} has fewer than two values")
+        if se is None and sd is not None and n is not None:
             se = sd / np.sqrt(n)
+        if covariance is not None:
+            implied = np.sqrt(covariance.diagonal())
+            other = np.flatnonzero(np.abs(se - implied) > 0.01 * implied) if se is not None else np.array([])
+            if se is not None and other.size:
+                k = other[0]
+                raise DataError(
+                    f"option {names[k]!r}: its standard error is {se[k]:g}, but {implied[k]:g} by the covariance matrix"
+                )
+            se = implied
+        if se is None:
+            raise DataError("summaries need the mean and its standard error se, or the standard deviation sd and n")
         unit = unit_for(mean, se)
-        return cls(mean / unit, (se / unit) ** 2, None if n is None else tuple(int(k) for k in n), unit=unit)
+        counts = None if n is None else tuple(int(k) for k in n)
+        matrix = None if covariance is None else covariance / unit / unit
+        return cls(mean / unit, (se / unit) ** 2 if matrix is None else matrix.diagonal(), counts, matrix, unit)
 
     def split(self, parts: int, rng: Rng) -> Array:
         if parts not in self.parts:
@@ -65,12 +77,20 @@ class Summaries:
     ) -> Summaries:
         """Gaussian means; with known n, the variances vary as those of Gaussian samples do."""
         shape = (size, *self.means.shape)
-        means = self.means + np.sqrt(self.variances) * rng.standard_normal(shape)
-        variances = np.broadcast_to(self.variances, shape)
+        noise = rng.standard_normal(shape)
+        noise = np.sqrt(self.variances) * noise if self.covariances is None else noise @ matrix_root(self.covariances)
+        factors = np.ones(1)
         if self.n is not None:
             freedom = np.asarray(self.n) - 1
-            variances = variances * rng.chisquare(freedom, shape) / freedom
-        return Summaries(means, variances, self.n)
+            factors = rng.chisquare(freedom, shape) / freedom
+        covariances = None
+        if self.covariances is not None and pairs:
+            roots = np.sqrt(factors)
+            covariances = np.broadcast_to(
+                self.covariances * (roots[..., None] * roots[..., None, :]), (*shape, shape[-1])
+            )
+        variances = np.broadcast_to(self.variances * factors, shape)
+        return Summaries(self.means + noise, variances, self.n, covariances)
 
     def shifted(self, by: Array) -> Summaries:
         """The same noise around other means: what a simulation reuses for many values of mu."""

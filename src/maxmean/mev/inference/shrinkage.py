@@ -193,6 +193,8 @@ class _Mixture:
         for k in range(0, size, step := max(1, _CHUNK // self.options)):
             which = node[k : k + step]
             drawn = rng.standard_normal((len(which), self.options))
+            if self.vectors is not None:  # noise of the options, not of the directions, whose signs are a matter of rounding
+                drawn = drawn @ self.vectors
             drawn *= roots[which]
             drawn += self.expected[which]
             drawn += self.pull[which] * (centre[which] * rng.standard_normal(len(which)))[:, None]

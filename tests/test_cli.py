@@ -319,7 +319,7 @@ def test_json_repeats_what_python_says(run: Run, write: Write) -> None:
     found = run("estimate", write(COUNTS), "--json", "--seed", "5", *QUICK).json
     est = mm.estimate(successes={"a": 3, "b": 7}, trials={"a": 50, "b": 60}, resamples=40, seed=5)
     assert found["estimates"]["ke"]["value"] == est.value
-    assert found["estimates"]["ke"]["bias"] == est.bias()
+    assert found["estimates"]["ke"]["bias"] == {"value": est.bias().value, "interval": list(est.bias().interval)}
     assert tuple(found["maximum"]["interval"]) == est.interval()
     assert tuple(found["best_set"]) == est.best_set()
     assert found["ranks"] == est.ranks().to_dict("index")
@@ -367,7 +367,8 @@ def test_lower_is_better_mirrors(run: Run, write: Write, layout: str) -> None:
     assert not high["lower_is_better"]
     for method, estimate in low["estimates"].items():
         other = high["estimates"][method]
-        close([estimate["value"], estimate["bias"]], [shift - other["value"], -other["bias"]])
+        close([estimate["value"], estimate["bias"]["value"]], [shift - other["value"], -other["bias"]["value"]])
+        close(estimate["bias"]["interval"], [-end for end in reversed(other["bias"]["interval"])])
         close(estimate["weights"].values(), other["weights"].values())
     assert low["winner"]["option"] == high["winner"]["option"]
     close([low["winner"]["hybrid"]["value"]], [shift - high["winner"]["hybrid"]["value"]])

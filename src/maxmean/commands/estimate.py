@@ -58,8 +58,12 @@ def estimate(
         ),
     ] = False,
     level: Annotated[float, typer.Option(help="Level of all intervals.", rich_help_panel=_HOW)] = 0.95,
-    resamples: Annotated[int, typer.Option(help="Bootstrap resamples.", rich_help_panel=_HOW)] = 2000,
-    seed: Annotated[int, typer.Option(help="Seed of the bootstrap and the random splits.", rich_help_panel=_HOW)] = 0,
+    resamples: Annotated[
+        int, typer.Option(help="Resamples behind the bias, for each of 41 sets of true means.", rich_help_panel=_HOW)
+    ] = 1000,
+    seed: Annotated[
+        int, typer.Option(help="Seed of these resamples and of the random splits.", rich_help_panel=_HOW)
+    ] = 0,
     by: Annotated[
         str | None,
         typer.Option(
@@ -154,7 +158,7 @@ def estimate(
         problem = Problem.of(options, settings, lower_is_better=lower_is_better, seed=seed, resamples=resamples)
     except DataError as error:
         raise DataError(f"{error} (the table was taken for {options.taken_for})") from None
-    with _progress(notes, "bootstrap", resamples) as resampling:
+    with _progress(notes, "bias", resamples) as resampling:
         comparison = compare_problem(problem, methods, level=level, progress=resampling)
     if plot is not None:
         picture.plot(comparison, plot)

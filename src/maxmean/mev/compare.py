@@ -28,7 +28,7 @@ _PREFERRED_OF_PAIRS = ("ke*", "te*", *(method for method in _PREFERRED if method
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Every requested estimate of one problem, its bootstrap, and the winner.
+    """Every requested estimate of one problem, its bias, and the winner.
 
     >>> both = compare({"A": [1.0, 2.0, 3.0], "B": [2.0, 3.0, 4.0]}, methods=["me", "te"])
     >>> {method: est.value for method, est in both.estimates.items()}
@@ -43,13 +43,15 @@ class Comparison:
     level: float = 0.95
 
     def table(self) -> pd.DataFrame:
-        """One row per method: the estimate, its bootstrap bias, and how many options count."""
+        """One row per method: the estimate, its bias with the range of what it may be, and how many options count."""
         import pandas as pd
 
         rows = {
             method: {
                 "value": est.value,
-                "bias": est.bias(),
+                "bias": est.bias().value,
+                "bias_low": est.bias().interval[0],
+                "bias_high": est.bias().interval[1],
                 "options": len(est.options),
             }
             for method, est in self.estimates.items()
@@ -156,7 +158,10 @@ class Comparison:
                 method: {
                     "value": _finite(est.value),
                     "weights": _by_name(problem.names, est.weights),
-                    "bias": _finite(est.bias()),
+                    "bias": {
+                        "value": _finite(est.bias().value),
+                        "interval": [_finite(end) for end in est.bias().interval],
+                    },
                 }
                 for method, est in self.estimates.items()
             },
@@ -233,7 +238,7 @@ def compare_problem(
         # Unpaired data of equal lengths would allow them, but nothing says that the rows belong together.
         skipped |= dict.fromkeys(PAIRED, NEEDS_PAIRS)
     chosen = [method for method in METHODS if method in (methods or problem.methods) and method not in skipped]
-    problem.bootstraps(chosen, progress)
+    problem.biases(chosen, progress)
     estimates = {method: estimate_problem(problem, method) for method in chosen}
     return Comparison(problem, estimates, skipped, problem.winner(level), level)
 

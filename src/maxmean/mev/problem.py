@@ -17,12 +17,11 @@ from .data.moments import skewness, unit_for
 from .data.options import Options, refuse_unusable
 from .errors import ArgumentError, DataError
 from .inference import (
-    RESAMPLES,
-    Bootstrap,
+    EstimatorBias,
     Shrinkage,
     WinnerMean,
     best_set,
-    bootstrap,
+    bias_range,
     infer_winner,
     maximum_interval,
     maximum_rate_interval,
@@ -30,8 +29,10 @@ from .inference import (
     rank_intervals,
     shrink,
 )
+from .inference.bias import NOISE
 from .inference.moderated import moderated_covariances, moderated_variances, widening
 from .inference.shrinkage import first_copies
+from .inference.simultaneous import diagonal
 from .inference.tails import upper_quantile
 from .kernels import Gaussian, Kernel, as_kernel
 from .methods import (
@@ -48,6 +49,9 @@ from .methods import (
 from .probabilities import MOST_INTEGRATED
 from .settings import check_level, check_number, check_truth, check_whole
 
+_POSSIBLE = 39
+"""True means that are drawn: a further draw would lie between the smallest and the largest of so many 95% of the time."""
+
 
 @dataclass(frozen=True, eq=False)
 class Problem:
@@ -60,14 +64,14 @@ class Problem:
     data: Samples | Counts | Summaries
     settings: Settings
     seed: int = 0
-    resamples: int = RESAMPLES
+    resamples: int = NOISE
     origin: float = 0.0
     direction: int = 1
     unit: float = 1.0
     taken_for: str = ""
     pairable: bool = False
     _evaluations: dict[str, Evaluation] = field(default_factory=dict, init=False, repr=False)
-    _bootstraps: dict[str, Bootstrap] = field(default_factory=dict, init=False, repr=False)
+    _biases: dict[str, EstimatorBias] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def of(cls, options: Options, settings: Settings, *, lower_is_better: bool, seed: int, resamples: int) -> Problem:
@@ -130,14 +134,20 @@ class Problem:
     @cached_property
     def posterior(self) -> Shrinkage:
         """As :attr:`shrinkage`, to draw the means from: with few observations, variances are drawn towards each other too."""
+        spread, freedom = self._moderated
+        return shrink(self.data.means, spread * widening(freedom) if spread.ndim == 1 else spread)
+
+    @cached_property
+    def _moderated(self) -> tuple[np.ndarray, np.ndarray]:
+        """:attr:`spread` and :attr:`freedom`, where the options' variances inform each other's."""
         if not np.isfinite(self.freedom).any():
-            return shrink(self.data.means, self.spread)
+            return self.spread, self.freedom
         if self.spread.ndim == 2:
             kept, copies = np.unique(first_copies(self.data.means, self.spread), return_inverse=True)
-            moderated = moderated_covariances(self.spread[np.ix_(kept, kept)], float(self.freedom.min()))
-            return shrink(self.data.means, moderated[np.ix_(copies, copies)])
+            found = moderated_covariances(self.spread[np.ix_(kept, kept)], float(self.freedom.min()))
+            return found[np.ix_(copies, copies)], self.freedom
         variances, freedom = moderated_variances(self.spread * (self.freedom + 1), self.freedom)
-        return shrink(self.data.means, variances / (self.freedom + 1) * widening(freedom))
+        return variances / (self.freedom + 1), freedom
 
     @cached_property
     def shrinkage(self) -> Shrinkage:
@@ -265,22 +275,45 @@ class Problem:
             self._evaluations[method] = evaluate(method, self.data_for(method), self.settings, rng=self.seed)
         return self._evaluations[method]
 
-    def bootstraps(self, methods: Sequence[str], progress: Callable[[int], object]) -> dict[str, Bootstrap]:
-        """Bootstraps of ``methods``, each computed once; methods that use the same data share their resamples."""
+    def biases(self, methods: Sequence[str], progress: Callable[[int], object]) -> dict[str, EstimatorBias]:
+        """What is known about the bias of ``methods``, each computed once, in the units of the data in here."""
         for star in (False, True):
-            missing = [m for m in methods if m not in self._bootstraps and (m in PAIRED) == star]
+            missing = [m for m in methods if m not in self._biases and (m in PAIRED) == star]
+            for method in missing:
+                if (refusal := self.refusal(method)) is not None:
+                    raise DataError(f"{method} {refusal}")
             if missing:
-                found = bootstrap(
+                found = bias_range(
                     self.data_for(missing[0]),
                     missing,
+                    self.possible_means,
                     self.settings,
+                    variances=self._moderated[0] if self.spread.ndim == 1 else diagonal(self.spread),
                     resamples=self.resamples,
                     seed=self.seed,
-                    values={method: float(self.evaluate(method).value) for method in missing},
                     progress=progress,
                 )
-                self._bootstraps.update(found)
-        return {method: self._bootstraps[method] for method in methods}
+                self._biases.update(found)
+        return {method: self._biases[method] for method in methods}
+
+    def bias(self, method: str) -> EstimatorBias:
+        """The same of one method, in the user's units."""
+        found, factor = self.biases([method], lambda done: None)[method], self.direction * self.unit
+        low, high = sorted(factor * end for end in found.interval)
+        return EstimatorBias(factor * found.value, (low, high))
+
+    @cached_property
+    def possible_means(self) -> np.ndarray:
+        """True means that the data allow, [K, M]: draws from :attr:`posterior`, as observed, and with the leading ones equal."""
+        drawn, means = self.posterior.draw(_POSSIBLE), np.asarray(self.data.means)
+        leader = int(means.argmax())
+        apart = diagonal(self.spread) + diagonal(self.spread)[leader]
+        if self.spread.ndim == 2:
+            apart = np.maximum(apart - 2 * self.spread[leader], 0.0)
+        reach = upper_quantile(0.01 / max(len(means) - 1, 1), self.freedom)
+        close = means >= means[leader] - reach * np.sqrt(apart)
+        equal = np.where(close, self.posterior.values[close].mean(), np.minimum(means, means[close].mean()))
+        return np.concatenate([drawn, means[None], equal[None]])
 
     def winner(self, level: float = 0.95, beta: float | None = None) -> NamedWinner:
         check_level(level)
@@ -318,7 +351,7 @@ def as_problem(
     draws: int | None = None,
     parts: int = 2,
     lower_is_better: bool = False,
-    resamples: int = RESAMPLES,
+    resamples: int = NOISE,
     seed: int = 0,
 ) -> Problem:
     """The problem that the arguments of :func:`maxmean.estimate` describe, all but the method."""

@@ -172,13 +172,18 @@ def _estimates_table(comparison: Comparison) -> RenderableType:
             str(method),
             METHODS[str(method)],
             number(row["value"], places),
-            ("+" if row["bias"] > 0 else "") + number(row["bias"], places),
+            " to ".join(_signed(row[end], places) for end in ("bias_low", "bias_high")),
             f"{int(row['options'])}",
             style="dim" if method == "me" else "bold" if method == comparison.answer.method else None,
         )
-    table.caption = "bias: bootstrap, approximate"
+    table.caption = "bias: from the smallest to the largest that the data allow"
     table.caption_justify = "left"
     return table
+
+
+def _signed(value: float, places: int) -> str:
+    shown = number(value, places)
+    return f"+{shown}" if value > 0 and shown.strip("0.,") else shown
 
 
 def _maximum(comparison: Comparison) -> RenderableType:

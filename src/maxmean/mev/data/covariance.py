@@ -130,24 +130,24 @@ def _checked(matrix: np.ndarray, names: Sequence[str]) -> np.ndarray:
     """A symmetric matrix without negative eigenvalues, if rounding explains why it was none."""
     wrong = np.argwhere(~np.isfinite(matrix))
     if wrong.size:
-        i, j = wrong[0]
+        i, j = (int(k) for k in wrong[0])
         raise DataError(f"the covariance of {names[i]!r} and {names[j]!r} is {matrix[i, j]}, not a finite number")
     variances = matrix.diagonal()
     if variances.min() < 0:
-        raise DataError(f"the variance of {names[variances.argmin()]!r} is negative ({variances.min():g})")
+        raise DataError(f"the variance of {names[int(variances.argmin())]!r} is negative ({variances.min():g})")
     errors = np.sqrt(variances)
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         scales = errors[:, None] * errors
         correlations = np.where(matrix == 0, 0.0, matrix / np.where(scales > 0, scales, np.finfo(float).tiny))
     apart = np.abs(correlations - correlations.T)
     if apart.max() > _SLACK:
-        i, j = np.unravel_index(apart.argmax(), apart.shape)
+        i, j = (int(k) for k in np.unravel_index(apart.argmax(), apart.shape))
         raise DataError(
             f"covariance is not symmetric: {matrix[i, j]:g} for {names[i]!r} with {names[j]!r}, but {matrix[j, i]:g} for "
             f"{names[j]!r} with {names[i]!r}"
         )
     if np.abs(correlations).max() > 1 + _SLACK:
-        i, j = np.unravel_index(np.abs(correlations).argmax(), correlations.shape)
+        i, j = (int(k) for k in np.unravel_index(np.abs(correlations).argmax(), correlations.shape))
         raise DataError(
             f"the covariance of {names[i]!r} and {names[j]!r}, {matrix[i, j]:g}, is too large for their variances, "
             f"{variances[i]:g} and {variances[j]:g}"

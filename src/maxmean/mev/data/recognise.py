@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from typing import Any
 
 import pyarrow as pa
 
@@ -54,8 +55,8 @@ class Columns:
     sd: str | None = None
     n: str | None = None
     layout: str | None = None
-    covariance: Covariances | None = None
-    """Of the means, if it is given beside the table: then that has means, and needs no standard errors."""
+    covariance: Any = None
+    """Of the means, :class:`Covariances`, if given beside the table, which then has means and needs no standard errors."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """How sure are we? Intervals for the maximum, the set of the best, ranks, shrinkage, the winner's own mean, and the bootstrap."""
 
 from .best import probability_best
+from .bias import EstimatorBias, bias_range
 from .maximum import maximum_interval, maximum_rate_interval
 from .ranks import best_set, rank_intervals
 from .resampling import RESAMPLES, Bootstrap, bootstrap
@@ -10,10 +11,12 @@ from .winner import Winner, WinnerMean, infer_winner
 __all__ = [
     "RESAMPLES",
     "Bootstrap",
+    "EstimatorBias",
     "Shrinkage",
     "Winner",
     "WinnerMean",
     "best_set",
+    "bias_range",
     "bootstrap",
     "infer_winner",
     "maximum_interval",

@@ -7,8 +7,8 @@ under which the share :math:`s^2/(s^2 + \tau^2)` by which a usual mean is drawn 
 integrated over, so that intervals are not too short with few options (Morris, JASA 1983).
 
 The probability of being the best takes a half-Cauchy prior for tau instead, with the usual s as its scale, which allows for means
-that are nearly equal: over problems with spreads from a quarter to two standard errors a leader is then as often the best as is
-said, and looked two points surer under the other (docs/notes/inference.md).
+that are nearly equal: averaged over spreads from a quarter to two standard errors it is off by less than a point then, and by two
+under the other (docs/notes/inference.md).
 """
 
 from __future__ import annotations
@@ -193,7 +193,9 @@ class _Mixture:
         for k in range(0, size, step := max(1, _CHUNK // self.options)):
             which = node[k : k + step]
             drawn = rng.standard_normal((len(which), self.options))
-            if self.vectors is not None:  # noise of the options, not of the directions, whose signs are a matter of rounding
+            if (
+                self.vectors is not None
+            ):  # noise of the options, not of the directions, whose signs are a matter of rounding
                 drawn = drawn @ self.vectors
             drawn *= roots[which]
             drawn += self.expected[which]

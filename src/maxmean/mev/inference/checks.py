@@ -1,4 +1,4 @@
-"""What inference is given: means, covariances, degrees of freedom, counts and levels, refused in one sentence if they do not fit."""
+"""What inference is given: means, covariances, degrees of freedom and levels, refused in one sentence if they do not fit."""
 
 from __future__ import annotations
 

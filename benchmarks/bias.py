@@ -63,9 +63,9 @@ def measure(setting: Setting, data_sets: int, seed: int = 0) -> dict[str, dict[s
     many, best = setting.summaries(20_000, rng), float(setting.means.max())
     true = {method: float(np.mean(evaluate(method, many).value)) - best for method in METHODS}
     found: dict[str, list[tuple[float, float, float]]] = {method: [] for method in METHODS}
-    for _ in range(data_sets):
+    for k in range(data_sets):
         both = mm.compare(**setting.draw(rng), methods=list(METHODS))
-        naive = bootstrap(both.problem.data, METHODS, resamples=400)
+        naive = bootstrap(both.problem.data, METHODS, resamples=400, seed=k)  # or all would share one draw's luck
         for method, est in both.estimates.items():
             bias = est.bias()
             found[method].append((*bias.interval, naive[method].bias))

@@ -101,9 +101,8 @@ class Comparison:
             )
         elif self.problem.scarce:
             notes.append(
-                "these are few data: the winner's corrected intervals"
-                f"{', the set of the best and the ranks' if self.problem.counts is not None else ''} hold less often than they "
-                f"say; the interval of the {'smallest' if self.problem.lower_is_better else 'largest'} true mean allows for it"
+                "these are few data: the winner's corrected intervals hold less often than they say; the"
+                f" interval of the {'smallest' if self.problem.lower_is_better else 'largest'} true mean allows for it"
             )
         if not self.maximum[0] <= self.answer.value <= self.maximum[1]:
             notes.append(

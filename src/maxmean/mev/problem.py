@@ -218,13 +218,21 @@ class Problem:
     def best_set(self, level: float = 0.95) -> tuple[str, ...]:
         """The options of which one is the best; see :func:`maxmean.mev.inference.best_set`."""
         check_level(level)
-        found = best_set(self.data.means, self.spread, level=level, freedom=self.freedom)
+        found = best_set(self._rates, self.spread, level=level, freedom=self.freedom, trials=self._trials)
         return tuple(name for name, there in zip(self.names, found, strict=True) if there)
 
     def ranks(self, level: float = 0.95) -> np.ndarray:
         """The range of every option's rank, [M, 2]; see :func:`maxmean.mev.inference.rank_intervals`."""
         check_level(level)
-        return rank_intervals(self.data.means, self.spread, level=level, freedom=self.freedom)
+        return rank_intervals(self._rates, self.spread, level=level, freedom=self.freedom, trials=self._trials)
+
+    @property
+    def _rates(self) -> np.ndarray:
+        return np.asarray(self.data.means if self.counts is None else self.counts.means)
+
+    @property
+    def _trials(self) -> np.ndarray | None:
+        return None if self.counts is None else self.counts.trials
 
     def shrunk(self, level: float = 0.95) -> np.ndarray:
         """Each option's value by :attr:`shrinkage` and the ends of its interval, [M, 3], in the user's units."""

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from maxmean.mev.inference import best_set, rank_intervals
-from maxmean.mev.inference.ranks import _Pairs, _range_quantile
+from maxmean.mev.inference.ranks import _Pairs, _range_quantile, fisher_score
 
 LATER = 0.045
 """Of 5%, what the first step leaves to the second."""
@@ -124,3 +124,37 @@ def test_with_little_confidence_the_leader_still_stays(level: float) -> None:
     assert best_set([3.0, 1.0], [1.0, 1.0], level=level)[0]
     ranks = rank_intervals([0.3, 0.5], [0.02, 0.025], level=level)
     assert (ranks[:, 0] <= ranks[:, 1]).all()
+
+
+def test_a_score_of_rates_is_fishers_probability() -> None:
+    counts = np.array([[3, 3, 0, 3], [7, 20, 2, 15], [0, 9, 4, 9], [5, 8, 5, 8]], float)
+    for won, tried, other, others in counts:
+        (score,) = fisher_score(*(np.array([each]) for each in (won, tried, other, others)))
+        table = [[won, tried - won], [other, others - other]]
+        greater, less = (stats.fisher_exact(table, alternative=side).pvalue for side in ("greater", "less"))
+        expected = stats.norm.isf(greater) if greater < 0.5 else -stats.norm.isf(less) if less < 0.5 else 0.0
+        assert score == pytest.approx(expected, abs=1e-9)
+        (back,) = fisher_score(*(np.array([each]) for each in (other, others, won, tried)))
+        assert back == pytest.approx(-score, abs=1e-9)
+
+
+@pytest.mark.parametrize(("options", "n"), [(2, 3), (2, 10), (3, 3), (3, 5)])
+@pytest.mark.parametrize("rate", [0.1, 0.5])
+def test_with_tiny_counts_they_hold_exactly(options: int, n: int, rate: float) -> None:
+    """Equal rates, the probabilities of all outcomes added up: at least 95%, where the normal approximation had 78 to 95%."""
+    set_holds = ranks_hold = 0.0
+    for found in np.ndindex(*(n + 1,) * options):
+        probability = float(np.prod(stats.binom(n, rate).pmf(found)))
+        rates, smoothed = np.array(found) / n, (np.array(found) + 0.5) / (n + 1)
+        spread = smoothed * (1 - smoothed) / n
+        set_holds += probability * best_set(rates, spread, trials=n)[0]
+        ranks_hold += probability * bool((rank_intervals(rates, spread, trials=n) == [1, options]).all())
+    assert set_holds >= 0.95
+    assert ranks_hold >= 0.95
+
+
+def test_many_trials_are_compared_as_before() -> None:
+    rates, trials = np.array([0.30, 0.22, 0.25]), np.array([1000, 900, 1100])
+    spread = rates * (1 - rates) / trials
+    assert (best_set(rates, spread, trials=trials) == best_set(rates, spread)).all()
+    assert (rank_intervals(rates, spread, trials=trials) == rank_intervals(rates, spread)).all()

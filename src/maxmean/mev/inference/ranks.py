@@ -3,6 +3,7 @@ r"""Who is best: a set that holds the best option, and an interval for every opt
 Both come from tests of differences (Mogstad, Romano, Shaikh and Wilhelm, "Inference for ranks with applications to mobility
 across neighbourhoods and academic achievement across countries", Review of Economic Studies 91, 2024). A difference with
 estimated variances has Welch's degrees of freedom: its t-statistic is turned into the normal score with the same probability.
+Rates with few successes or failures are compared by Fisher's exact test, whose probability becomes a score in the same way.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from ..arrays import Array, special
-from .checks import checked, checked_freedom, tail_of
+from .checks import checked, checked_counts, checked_freedom, tail_of
 from .simultaneous import correlation_of, diagonal, student_points
 from .tails import tail_probability
 
@@ -25,23 +26,33 @@ _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(80)
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
 _HELD = 4_000_000  # numbers worked on at once
 _MANY = 1_000  # options from which on bounds decide alone, which may let a few more stay
+FEW = 40
+"""Successes, or failures, of two rates together below which their difference is not taken for normal."""
 MOST_PAIRS = 60 * 59
 """Ordered pairs whose largest difference is simulated, to be tested again without those that were rejected."""
 
 
-def best_set(means: Array, covariance: Array, *, level: float = 0.95, freedom: Array = math.inf) -> np.ndarray:
+def best_set(
+    means: Array, covariance: Array, *, level: float = 0.95, freedom: Array = math.inf, trials: Array | None = None
+) -> np.ndarray:
     r"""Which options may be the best: bool, shape ``(M,)``. The best one is among them with probability ``level`` at least.
 
     Option i stays unless some other is significantly better, :math:`\max_j (x_j - x_i)/s_{ij}`. Only the true best must stay, so
     that nothing is paid for the number of tests; each of them allows for the number of others, but for those that are clearly
     worse than i (in two steps, as in :func:`maxmean.mev.inference.maximum_interval`).
 
-    Parameters are those of :func:`maxmean.mev.inference.maximum_interval`.
+    Parameters are those of :func:`maxmean.mev.inference.maximum_interval`. ``trials`` says that the means are rates of so many:
+    two with fewer than 40 successes, or failures, together are compared by Fisher's exact test.
 
     >>> best_set([1.0, 0.9, -1.0], [0.01, 0.01, 0.01]).tolist()
     [True, True, False]
+
+    Three of three are significantly more than none of three by a normal approximation, and not in truth:
+
+    >>> best_set([1.0, 0.0], [0.036, 0.036]).tolist(), best_set([1.0, 0.0], [0.036, 0.036], trials=3).tolist()
+    ([True, False], [True, True])
     """
-    pairs = _Pairs.of(means, covariance, freedom)
+    pairs = _Pairs.of(means, covariance, freedom, trials)
     alpha = 2 * tail_of(level)
     first, others = _FIRST_STEP * alpha, max(pairs.options - 1, 1)
     # If one other option counts, or if all do: between these the number that count decides.
@@ -58,17 +69,20 @@ def best_set(means: Array, covariance: Array, *, level: float = 0.95, freedom: A
     return stays | leading
 
 
-def rank_intervals(means: Array, covariance: Array, *, level: float = 0.95, freedom: Array = math.inf) -> np.ndarray:
+def rank_intervals(
+    means: Array, covariance: Array, *, level: float = 0.95, freedom: Array = math.inf, trials: Array | None = None
+) -> np.ndarray:
     r"""The range of every option's rank, 1 for the largest mean: whole numbers, shape ``(M, 2)``; all hold at once.
 
     Option i has at least as many before it as are significantly better, and at least as many behind it as are significantly
     worse. The tests of all pairs allow for each other; up to 60 options, those that are rejected are left out and the
     others tested again, until nothing changes. With more, the tests are Tukey and Kramer's, or Bonferroni's for correlated ones.
+    Parameters are those of :func:`maxmean.mev.inference.best_set`.
 
     >>> rank_intervals([1.0, 0.9, -1.0], [0.01, 0.01, 0.01]).tolist()
     [[1, 2], [1, 2], [3, 3]]
     """
-    pairs = _Pairs.of(means, covariance, freedom)
+    pairs = _Pairs.of(means, covariance, freedom, trials)
     options, alpha = pairs.options, 2 * tail_of(level)
     if options * (options - 1) <= MOST_PAIRS:
         better = _step_down(pairs, alpha)
@@ -96,11 +110,14 @@ class _Pairs:
     covariances: np.ndarray
     degrees: np.ndarray
     correlation: np.ndarray | None
+    counts: tuple[np.ndarray, np.ndarray] | None = None
+    """Successes and trials, if the means are rates."""
 
     @classmethod
-    def of(cls, means: Array, covariance: Array, freedom: Array) -> _Pairs:
+    def of(cls, means: Array, covariance: Array, freedom: Array, trials: Array | None = None) -> _Pairs:
         x, covariances = checked(means, covariance)
-        return cls(x, covariances, checked_freedom(freedom, len(x)), correlation_of(covariances))
+        counts = None if trials is None else checked_counts(np.rint(x * np.asarray(trials)), trials)
+        return cls(x, covariances, checked_freedom(freedom, len(x)), correlation_of(covariances), counts)
 
     @property
     def options(self) -> int:
@@ -131,8 +148,22 @@ class _Pairs:
         if finite.any():
             tails = tail_probability(np.abs(t[finite]), welch[finite])
             t[finite] = np.copysign(special(np).ndtri(tails), t[finite])
+        if self.counts is not None:
+            self._exact(t, which)
         t[which, np.arange(len(which))] = -np.inf
         return t, spreads
+
+    def _exact(self, t: np.ndarray, which: np.ndarray) -> None:
+        """Replace the scores of rates with few successes or failures by those of Fisher's test."""
+        assert self.counts is not None
+        kinds, kind = np.unique(np.stack(self.counts, axis=-1), axis=0, return_inverse=True)
+        successes, trials = kinds.T
+        won = successes[:, None] + successes
+        few = np.minimum(won, trials[:, None] + trials - won) < FEW
+        there = few[kind][:, kind[which]]
+        pairs, place = np.unique((kind[:, None] * len(kinds) + kind[which])[there], return_inverse=True)
+        j, i = np.divmod(pairs, len(kinds))
+        t[there] = fisher_score(successes[j], trials[j], successes[i], trials[i])[place]
 
     def may_exceed(self, i: int, spreads: np.ndarray, limits: np.ndarray, share: float) -> bool:
         """Whether some (W_j - W_i)/s_ij exceeds its limit with this probability, W having these covariances."""
@@ -163,6 +194,22 @@ class _Pairs:
         whole = np.zeros((len(points), self.options))
         whole[:, doubtful] = points * errors[doubtful]
         return whole
+
+
+def fisher_score(won: np.ndarray, tried: np.ndarray, other_won: np.ndarray, other_tried: np.ndarray) -> np.ndarray:
+    """Normal scores of Fisher's exact test that a rate is larger than another; negative where the other's may be.
+
+    >>> three = np.array([3.0])
+    >>> round(float(special(np).ndtr(-fisher_score(three, three, 0 * three, three))[0]), 9)  # 1 of 20 ways to choose 3 of 6
+    0.05
+    """
+    from scipy.stats import hypergeom
+
+    together, total = won + other_won, tried + other_tried
+    larger, smaller = hypergeom.sf(won - 1, total, together, tried), hypergeom.cdf(won, total, together, tried)
+    ndtri = special(np).ndtri
+    # Both count what was observed: where neither is below a half, nothing is known.
+    return np.where(larger < 0.5, -ndtri(larger), np.where(smaller < 0.5, ndtri(smaller), 0.0))
 
 
 def _step_down(pairs: _Pairs, alpha: float) -> np.ndarray:

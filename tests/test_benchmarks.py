@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import maxmean as mm
+
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 ENVS = runpy.run_path(str(BENCHMARKS / "envs.py"))
 
@@ -64,3 +66,21 @@ def test_coverage_is_counted_and_kept(coverage: Any, tmp_path: Path) -> None:
     assert 0.5 < found["maximum"] <= 1.0
     assert found["maximum_width"] > 1.0
     assert 1.0 <= found["best_set_size"] <= 3.0
+
+
+def test_planning_errors_are_counted_and_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    planning = importlib.import_module("planning")
+    settings = list(planning.settings())
+    assert len({each.name for each in settings}) == len(settings) >= 30
+    for each in settings:
+        truth, data = each.draw(np.random.default_rng(0))
+        assert len(mm.estimate(**data).problem.names) == len(truth)
+    name = "3 options, one ahead by 8"
+    planning.compute(name, 20, tmp_path)
+    assert name in planning.table(tmp_path)
+    (path,) = tmp_path.iterdir()
+    found = json.loads(path.read_text())
+    # Far ahead nothing has to be corrected: all are about as good as the sample mean, which has one standard error.
+    for key in ("winner naive", "winner hybrid", "maximum me", "maximum ke"):
+        assert 0.4 < found[key] < 1.8

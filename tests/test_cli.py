@@ -309,7 +309,8 @@ def test_json_has_the_promised_keys(run: Run, write: Write) -> None:
         assert set(found["ranks"][name]) == {"low", "high"}
         low, high = found["shrinkage"][name]["interval"]
         assert low <= found["shrinkage"][name]["value"] <= high
-    assert set(found["winner"]) == {"option", "conditional", "hybrid"}
+    assert set(found["winner"]) == {"option", "conditional", "hybrid", "recommended", "tied"}
+    assert set(found["winner"]["recommended"]) == {"value", "interval", "method"}
     assert found["winner"]["option"] == max(DATA, key=lambda name: DATA[name].mean())
     for kind in ("conditional", "hybrid"):
         assert set(found["winner"][kind]) == {"value", "interval"}
@@ -328,7 +329,8 @@ def test_json_repeats_what_python_says(run: Run, write: Write) -> None:
     assert found["probability_best"] == est.probability_best().to_dict()
     winner = est.winner()
     assert found["winner"]["option"] == winner.option
-    for kind in ("conditional", "hybrid"):
+    assert found["winner"]["recommended"]["method"] == winner.recommended.method
+    for kind in ("conditional", "hybrid", "recommended"):
         assert found["winner"][kind]["value"] == getattr(winner, kind).value
         assert tuple(found["winner"][kind]["interval"]) == getattr(winner, kind).interval
 
@@ -415,6 +417,7 @@ def test_terminal_answer_says_it_all(run: Run, write: Write) -> None:
         "naive",
         "The winner, b",
         "hybrid",
+        "to plan with, shrinkage",
         "picked for looking",
     ):
         assert part in answer.out

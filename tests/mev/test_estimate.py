@@ -138,14 +138,14 @@ def test_billions_of_trials_can_be_split() -> None:
 def test_winner_is_inferred_from_the_means_and_their_covariance() -> None:
     table = RNG.normal([0, 0.2, 0.1], 1, size=(50, 3)) + RNG.normal(size=(50, 1))
     est = mm.estimate(table, names=["a", "b", "c"])
-    direct = infer_winner(table.mean(0), np.cov(table.T) / 50)
+    direct = infer_winner(table.mean(0), np.cov(table.T) / 50, freedom=49)
     winner = est.winner()
     assert winner.option == "abc"[direct.index]
     np.testing.assert_allclose(winner.conditional.value, direct.conditional.value, rtol=1e-9)
     np.testing.assert_allclose(winner.hybrid.interval, direct.hybrid.interval, rtol=1e-9)
     independent = mm.estimate(table, paired=False).winner().conditional
     np.testing.assert_allclose(
-        independent.value, infer_winner(table.mean(0), table.var(0, ddof=1) / 50).conditional.value
+        independent.value, infer_winner(table.mean(0), table.var(0, ddof=1) / 50, freedom=49).conditional.value
     )
 
 
@@ -217,13 +217,52 @@ def test_asking_for_pairs_does_not_make_them() -> None:
             mm.estimate(method="te*", **refused)
 
 
-def test_an_exact_tie_is_said_and_not_corrected() -> None:
+def test_an_exact_tie_is_said_and_what_is_known_about_each() -> None:
     tied = mm.compare(successes={"a": 5, "b": 5, "c": 1}, trials=1000, resamples=20)
-    assert tied.winner.tied == ("a", "b")
+    assert [tie.option for tie in tied.winner.tied] == ["a", "b"]
+    first, second = tied.winner.tied
+    assert first.interval == second.interval
+    np.testing.assert_allclose(first.interval, tied.winner.recommended.interval)
+    assert first.interval[0] < first.value < 0.005 < first.interval[1]
     assert tied.sentence().startswith("2 options share the largest mean, 0.0050; a fairer value of the best option is")
-    assert "own mean" not in tied.sentence()
-    assert tied.to_dict()["tied"] == ["a", "b"]
+    assert "with any of them, plan with 0.0038 (shrinkage)" in tied.sentence()
+    plain = tied.to_dict()
+    assert plain["tied"] == ["a", "b"]
+    assert plain["winner"]["tied"][1] == {"option": "b", "value": second.value, "interval": list(second.interval)}
     assert any("share the best mean" in note for note in tied.notes)
+    assert not mm.compare(SAMPLES, ["ke"], resamples=5).winner.tied
+
+
+def test_no_success_leaves_room_for_some() -> None:
+    none = mm.estimate(successes=[0, 0, 0], trials=20).winner()
+    assert len(none.tied) == 3
+    for interval in (none.conditional.interval, none.recommended.interval):
+        np.testing.assert_allclose(interval, (0.0, 1 - 0.025 ** (1 / 20)))
+    failures = mm.estimate(successes=[20, 20], trials=20, lower_is_better=True).winner()
+    np.testing.assert_allclose(failures.recommended.interval, (0.025 ** (1 / 20), 1.0))
+
+
+def test_second_place_and_the_average_of_the_first() -> None:
+    est = mm.estimate(SAMPLES)
+    order = sorted(SAMPLES, key=lambda name: -np.mean(SAMPLES[name]))
+    assert [est.winner(rank=rank).option for rank in range(1, len(order) + 1)] == order
+    second = est.winner(rank=2)
+    assert second.rank == 2
+    assert second.recommended.interval[0] <= second.naive <= second.recommended.interval[1]
+    top = est.top(2)
+    assert top.options == tuple(order[:2])
+    assert top.naive == pytest.approx(np.mean([np.mean(SAMPLES[name]) for name in order[:2]]))
+    assert top.recommended.interval[0] < top.recommended.value < top.recommended.interval[1]
+    shrunk = est.shrinkage()["value"]
+    assert est.winner().recommended.value == pytest.approx(shrunk[order[0]])
+    assert est.winner().recommended.method == "shrinkage"
+    assert top.recommended.value == pytest.approx(shrunk[order[:2]].mean())
+    with pytest.raises(mm.ArgumentError, match=f"rank must be at most {len(order)}, not 9"):
+        est.winner(rank=9)
+    with pytest.raises(mm.ArgumentError, match="k must be at least 1, not 0"):
+        est.top(0)
+    lower = mm.estimate({name: -values for name, values in SAMPLES.items()}, lower_is_better=True)
+    np.testing.assert_allclose(lower.top(2).recommended.interval, [-end for end in top.recommended.interval[::-1]])
 
 
 def test_certainty_from_a_few_equal_values_is_noted() -> None:
@@ -386,9 +425,9 @@ def test_an_unknown_prior_is_named() -> None:
 def test_few_and_skewed_data_are_said_to_be() -> None:
     rng = np.random.default_rng(0)
     few = mm.compare({"a": rng.normal(size=10), "b": rng.normal(size=30)}, ["ke"], resamples=5)
-    assert any("these are few data" in note for note in few.notes)
+    assert any("these are few data" in note and "normally distributed" in note for note in few.notes)
     rare = mm.compare(successes=[0, 2], trials=50, methods=["ke"], resamples=5)
-    assert any("these are few data" in note for note in rare.notes)
+    assert not any("these are few data" in note for note in rare.notes)  # what is said of counts is exact
     assert not mm.compare(successes=[10, 12], trials=50, methods=["ke"], resamples=5).notes
     skewed = mm.compare({"a": rng.lognormal(sigma=2.0, size=40), "b": rng.normal(size=40)}, ["ke"], resamples=5)
     (note,) = skewed.notes

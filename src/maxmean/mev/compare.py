@@ -12,9 +12,11 @@ import numpy as np
 
 from .errors import ArgumentError, DataError
 from .estimate import Estimate, estimate_problem
+from .inference import WinnerMean
 from .methods import METHODS, NEEDS_PAIRS, PAIRED, check_method
-from .problem import NamedWinner, Problem, as_problem
+from .problem import Problem, as_problem
 from .settings import check_level
+from .winner import NamedWinner, OptionMean
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,13 +98,12 @@ class Comparison:
             notes.append(f"all values of {which} are equal, so that its mean counts as certain, however few they are")
         if self.winner.tied:
             notes.append(
-                f"{len(self.winner.tied)} options share the best mean exactly: nothing selects one of them, so the "
-                "corrections for having been selected do not apply"
+                f"{len(self.winner.tied)} options share the best mean exactly: the intervals of their own means hold for all"
             )
-        elif self.problem.scarce:
+        if self.problem.scarce and self.problem.counts is None:
             notes.append(
-                "these are few data: the winner's corrected intervals hold less often than they say; the"
-                f" interval of the {'smallest' if self.problem.lower_is_better else 'largest'} true mean allows for it"
+                "these are few data: the intervals allow for it if single observations are normally distributed, which so few "
+                "cannot show"
             )
         if not self.maximum[0] <= self.answer.value <= self.maximum[1]:
             notes.append(
@@ -128,16 +129,21 @@ class Comparison:
         among = len(self.best_set)
         others = f"the best is one of {among} options" if among > 1 else "no other option may be the best"
         name, places = visible(head.option), decimals_for(self.problem.standard_errors)
-        naive, fair, own, *ends = (
-            number(value, places)
-            for value in (head.naive, answer.value, head.hybrid.value, *self.maximum, *head.hybrid.interval)
+        own = head.recommended
+        naive, fair, planned, *ends = (
+            number(value, places) for value in (head.naive, answer.value, own.value, *self.maximum, *own.interval)
         )
         covers = f"{self.level:.0%} interval {ends[0]} to {ends[1]}"
         fairer = f"a fairer value of the best option is {fair} ({answer.method})" if answer.method in _PREFERRED else ""
         claim = f"{fairer}, {covers}" if fairer else f"the {best} true mean has the {covers}"
         if head.tied:
-            return f"{len(head.tied)} options share the {best} mean, {naive}; {claim}; {others}."
-        claim = f"{claim}, and {name}'s own mean is {own}, {ends[2]} to {ends[3]}"
+            values = sorted((tie.value for tie in head.tied), reverse=self.problem.lower_is_better)
+            shown = " to ".join(dict.fromkeys(number(value, places) for value in (values[0], values[-1])))
+            return (
+                f"{len(head.tied)} options share the {best} mean, {naive}; {claim}; with any of them, plan with {shown} "
+                f"({own.method}); {others}."
+            )
+        claim = f"{claim}; with {name}, plan with {planned} ({own.method}), {ends[2]} to {ends[3]}"
         return f"{name} has the {best} mean, {naive}, but it was picked for looking good: {claim}; {others}."
 
     def plot(self, path: str) -> None:
@@ -180,12 +186,12 @@ class Comparison:
             "probability_best": _by_name(problem.names, problem.probability_best),
             "winner": {
                 "option": self.winner.option,
-                **{
-                    kind: {"value": _finite(mean.value), "interval": [_finite(end) for end in mean.interval]}
-                    for kind, mean in (("conditional", self.winner.conditional), ("hybrid", self.winner.hybrid))
-                },
+                "conditional": _mean(self.winner.conditional),
+                "hybrid": _mean(self.winner.hybrid),
+                "recommended": _mean(self.winner.recommended) | {"method": self.winner.recommended.method},
+                "tied": [{"option": tie.option} | _mean(tie) for tie in self.winner.tied],
             },
-            "tied": list(self.winner.tied),
+            "tied": [tie.option for tie in self.winner.tied],
             "notes": list(self.notes),
             "level": self.level,
             "lower_is_better": problem.lower_is_better,
@@ -240,6 +246,10 @@ def compare_problem(
     problem.biases(chosen, progress)
     estimates = {method: estimate_problem(problem, method) for method in chosen}
     return Comparison(problem, estimates, skipped, problem.winner(level), level)
+
+
+def _mean(mean: WinnerMean | OptionMean) -> dict[str, Any]:
+    return {"value": _finite(mean.value), "interval": [_finite(end) for end in mean.interval]}
 
 
 def _finite(value: float) -> float | None:

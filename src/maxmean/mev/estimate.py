@@ -14,8 +14,9 @@ from .inference import EstimatorBias
 from .inference.bias import NOISE
 from .kernels import Gaussian, Kernel
 from .methods import PAIRED, check_method
-from .problem import NamedWinner, Problem, as_problem
+from .problem import Problem, as_problem
 from .statistic import t_statistic
+from .winner import NamedTop, NamedWinner
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,9 +97,25 @@ class Estimate:
         found = self.problem.probability_best if prior == "shrinkage" else self.problem.flat_probability_best
         return self._series(found, "P(best)")
 
-    def winner(self, level: float = 0.95, beta: float | None = None) -> NamedWinner:
-        """The leading option's own mean, corrected for selection (Andrews, Kitagawa and McCloskey)."""
-        return self.problem.winner(level, beta)
+    def winner(self, level: float = 0.95, beta: float | None = None, *, rank: int = 1) -> NamedWinner:
+        """The leading option's own mean, corrected for selection (Andrews, Kitagawa and McCloskey), and a number to plan with.
+
+        ``rank=2`` is the option in second place, and so on.
+
+        >>> winner = estimate(successes={"red": 30, "blue": 36}, trials=1000).winner()
+        >>> round(winner.recommended.value, 4), [round(end, 4) for end in winner.recommended.interval]
+        (0.0341, [0.0229, 0.0495])
+        """
+        return self.problem.winner(level, beta, rank)
+
+    def top(self, k: int, level: float = 0.95) -> NamedTop:
+        """The k leading options, and the average of their means, corrected for selection.
+
+        >>> top = estimate(successes={"red": 30, "blue": 36, "green": 20}, trials=1000).top(2)
+        >>> top.options, top.naive
+        (('blue', 'red'), 0.033)
+        """
+        return self.problem.top(k, level)
 
     def table(self) -> pd.DataFrame:
         """One row per option: n, mean, se, T, weight and P(best)."""

@@ -103,9 +103,9 @@ def _draw_estimates(axes: Any, comparison: Comparison) -> None:
         axes.plot(est.value, row, "o", color=colour, ms=5)
         labels.append(f"{method}  {number(est.value, places)}")
     if not comparison.winner.tied:
-        hybrid = comparison.winner.hybrid
-        _interval(axes, len(labels), hybrid.value, hybrid.interval, "black", marker="D")
-        labels.append(f"{visible(comparison.winner.option, _WIDTH)}'s own mean  {number(hybrid.value, places)}")
+        own = comparison.winner.recommended
+        _interval(axes, len(labels), own.value, own.interval, "black", marker="D")
+        labels.append(f"{visible(comparison.winner.option, _WIDTH)}'s own mean  {number(own.value, places)}")
     _rows(axes, labels)
     axes.set_title(f"The best mean, {comparison.level:.0%} interval, and where each method puts it", fontsize=9)
     if comparison.problem.lower_is_better:

@@ -19,10 +19,12 @@ from .errors import ArgumentError, DataError
 from .inference import (
     EstimatorBias,
     Shrinkage,
-    WinnerMean,
     best_set,
     bias_range,
+    infer_top,
+    infer_top_rate,
     infer_winner,
+    infer_winner_rate,
     maximum_interval,
     maximum_rate_interval,
     probability_best,
@@ -48,6 +50,7 @@ from .methods import (
 )
 from .probabilities import MOST_INTEGRATED
 from .settings import check_level, check_number, check_truth, check_whole
+from .winner import NamedTop, NamedWinner, name_top, name_winner
 
 _POSSIBLE = 39
 """True means that are drawn: a further draw would lie between the smallest and the largest of so many 95% of the time."""
@@ -200,7 +203,7 @@ class Problem:
 
     @property
     def scarce(self) -> bool:
-        """Whether there are too few observations for what takes standard errors for known: 20, or five successes and failures."""
+        """Whether there are too few observations to tell if means are normal: 20, or the leader's five successes and failures."""
         if self.counts is not None:
             leader = int(np.argmax(self.counts.means))
             found = int(self.counts.successes[leader])
@@ -323,21 +326,30 @@ class Problem:
         equal = np.where(close, self.posterior.values[close].mean(), np.minimum(means, means[close].mean()))
         return np.concatenate([drawn, means[None], equal[None]])
 
-    def winner(self, level: float = 0.95, beta: float | None = None) -> NamedWinner:
+    def winner(self, level: float = 0.95, beta: float | None = None, rank: int = 1) -> NamedWinner:
+        """The option in a place, the first unless told otherwise; see :func:`maxmean.mev.inference.infer_winner`."""
         check_level(level)
+        check_whole("rank", rank, 1, len(self.names))
         if beta is not None:
             check_number("beta", beta)
             if not 0 <= beta < 1 - level:
                 raise ArgumentError(f"beta must lie in [0, 1 - level), here [0, {1 - level:.6g}), not {beta}")
-        spread = self.data.variances if self.data.covariances is None else self.data.covariances
-        found = infer_winner(self.data.means, spread, level=level, beta=beta)
-        conditional, hybrid = (
-            WinnerMean(self.outward(mean.value), self.interval(*mean.interval))
-            for mean in (found.conditional, found.hybrid)
-        )
-        best = self.data.means == self.data.means.max()
-        tied = tuple(name for name, tie in zip(self.names, best, strict=True) if tie) if best.sum() > 1 else ()
-        return NamedWinner(self.names[found.index], self.means[found.index], conditional, hybrid, tied)
+        if self.counts is not None:
+            k, n = self.counts.successes, self.counts.trials
+            found = infer_winner_rate(k, n, level=level, beta=beta, rank=rank)
+        else:
+            found = infer_winner(self.data.means, self.spread, level=level, beta=beta, freedom=self.freedom, rank=rank)
+        return name_winner(self, found, rank)
+
+    def top(self, k: int, level: float = 0.95) -> NamedTop:
+        """The k options that look best; see :func:`maxmean.mev.inference.infer_top`."""
+        check_level(level)
+        check_whole("k", k, 1, len(self.names))
+        if self.counts is not None:
+            found = infer_top_rate(self.counts.successes, self.counts.trials, k, level=level)
+        else:
+            found = infer_top(self.data.means, self.spread, k, level=level, freedom=self.freedom)
+        return name_top(self, found)
 
 
 def as_problem(
@@ -368,18 +380,3 @@ def as_problem(
     settings = Settings(alpha, chosen, draws, parts)
     options = as_options(data, columns | {"n": n}, names, paired, covariance)
     return Problem.of(options, settings, lower_is_better=lower_is_better, seed=seed, resamples=resamples)
-
-
-@dataclass(frozen=True)
-class NamedWinner:
-    """The option with the best sample mean, and its own mean, corrected for selection."""
-
-    option: str
-    naive: float
-    """Its sample mean: too good, because it was selected for being good."""
-    conditional: WinnerMean
-    """Median-unbiased given that it won."""
-    hybrid: WinnerMean
-    """The same, kept inside a simultaneous interval: much shorter after a close race."""
-    tied: tuple[str, ...] = ()
-    """All options that tie for the best mean, if several do. Neither correction applies then."""

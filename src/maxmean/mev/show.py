@@ -114,7 +114,7 @@ def terminal(comparison: Comparison) -> RenderableType:
         _estimates_table(comparison),
         *skipped,
         _maximum(comparison),
-        *([] if comparison.winner.tied else [_winner_table(comparison)]),
+        _winner_table(comparison),
         *(Text(f"note: {visible(note, 300)}", style="yellow") for note in comparison.notes),
         Text(comparison.sentence(), style="bold"),
     )
@@ -195,12 +195,27 @@ def _maximum(comparison: Comparison) -> RenderableType:
 
 
 def _winner_table(comparison: Comparison) -> RenderableType:
+    from rich.text import Text
+
     winner, places = comparison.winner, decimals_for(comparison.problem.standard_errors)
-    title = f"The winner, {visible(winner.option)}"
-    table = _table(title, "its own mean", "value", f"{comparison.level:.0%} interval")
+    interval = f"{comparison.level:.0%} interval"
+    if winner.tied:
+        table = _table(f"The {len(winner.tied):,} that share the best mean", "own mean of", "to plan with", interval)
+        for tie in winner.tied[:_ROWS]:
+            table.add_row(Text(visible(tie.option)), number(tie.value, places), _range(tie.interval, places))
+        if len(winner.tied) > _ROWS:
+            table.add_row(Text(f"… and {len(winner.tied) - _ROWS:,} more", style="dim"))
+        return table
+    table = _table(f"The winner, {visible(winner.option)}", "its own mean", "value", interval)
     table.add_row("as observed", number(winner.naive, places), "", style="dim")
-    for kind, mean in (("corrected, given that it won", winner.conditional), ("corrected, hybrid", winner.hybrid)):
-        table.add_row(kind, number(mean.value, places), _range(mean.interval, places))
+    rows = {
+        "corrected, given that it won": winner.conditional,
+        "corrected, hybrid": winner.hybrid,
+        "to plan with, shrinkage": winner.recommended,
+    }
+    for kind, mean in rows.items():
+        style = "bold" if mean is winner.recommended else None
+        table.add_row(kind, number(mean.value, places), _range(mean.interval, places), style=style)
     return table
 
 

@@ -130,7 +130,7 @@ def test_a_score_of_rates_is_fishers_probability() -> None:
     counts = np.array([[3, 3, 0, 3], [7, 20, 2, 15], [0, 9, 4, 9], [5, 8, 5, 8]], float)
     for won, tried, other, others in counts:
         (score,) = fisher_score(*(np.array([each]) for each in (won, tried, other, others)))
-        table = [[won, tried - won], [other, others - other]]
+        table = np.array([[won, tried - won], [other, others - other]])
         greater, less = (stats.fisher_exact(table, alternative=side).pvalue for side in ("greater", "less"))
         expected = stats.norm.isf(greater) if greater < 0.5 else -stats.norm.isf(less) if less < 0.5 else 0.0
         assert score == pytest.approx(expected, abs=1e-9)

@@ -6,19 +6,25 @@ from .maximum import maximum_interval, maximum_rate_interval
 from .ranks import best_set, rank_intervals
 from .resampling import RESAMPLES, Bootstrap, bootstrap
 from .shrinkage import Shrinkage, shrink
+from .top import Top, infer_top, infer_top_rate
 from .winner import Winner, WinnerMean, infer_winner
+from .winner_rate import infer_winner_rate
 
 __all__ = [
     "RESAMPLES",
     "Bootstrap",
     "EstimatorBias",
     "Shrinkage",
+    "Top",
     "Winner",
     "WinnerMean",
     "best_set",
     "bias_range",
     "bootstrap",
+    "infer_top",
+    "infer_top_rate",
     "infer_winner",
+    "infer_winner_rate",
     "maximum_interval",
     "maximum_rate_interval",
     "probability_best",

@@ -1,4 +1,4 @@
-"""What inference is given: means, covariances, degrees of freedom and levels, refused in one sentence if they do not fit."""
+"""What inference is given, checked: means and covariances, degrees of freedom, counts and levels."""
 
 from __future__ import annotations
 
@@ -44,6 +44,29 @@ def tail_of(level: float) -> float:
     if not 0 < level < 1:
         raise ArgumentError(f"level must lie strictly between 0 and 1, not {level}")
     return (1 - level) / 2
+
+
+def checked_beta(beta: float | None, level: float, more: float = 0.0) -> float:
+    """The share of 1 - level that a projection gets; by default a tenth of it, and ``more``."""
+    if beta is None:
+        return round((1 - level) * (0.1 + more), 12)  # 0.005, not 0.0050000000000000044
+    if not (0 <= beta < 1 - level and beta + level < 1):
+        raise ArgumentError(f"beta must lie in [0, 1 - level), here [0, {1 - level:.6g}), not {beta}")
+    return beta
+
+
+def checked_rank(rank: int, options: int) -> int:
+    """A place among the options."""
+    if not 1 <= rank <= options:
+        raise ArgumentError(f"rank must be from 1 to {options}, the number of options, not {rank}")
+    return int(rank)
+
+
+def checked_top(k: int, options: int) -> int:
+    """A number of options."""
+    if not 1 <= k <= options:
+        raise ArgumentError(f"k must be from 1 to {options}, the number of options, not {k}")
+    return int(k)
 
 
 def checked_counts(successes: Array, trials: Array) -> tuple[np.ndarray, np.ndarray]:

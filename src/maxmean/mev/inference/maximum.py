@@ -20,7 +20,7 @@ import numpy as np
 from ..arrays import Array
 from .checks import checked, checked_counts, checked_freedom, tail_of
 from .simultaneous import correlation_of, diagonal, student_points
-from .tails import at_least, first_true, smallest_count, tail_probability, upper_quantile
+from .tails import at_least, first_true, largest_rate, smallest_count, tail_probability, upper_quantile
 
 _FIRST_STEP = 0.1
 """The share of each tail that the first step spends, as the authors recommend."""
@@ -130,16 +130,11 @@ def maximum_rate_interval(successes: Array, trials: Array, *, level: float = 0.9
     >>> [round(end, 4) for end in maximum_rate_interval([30, 36, 2], [1000, 1000, 50])]
     [0.0233, 0.1371]
     """
-    from scipy.special import betaincinv
-
     k, n = checked_counts(successes, trials)
     tail = tail_of(level)
     first = _FIRST_STEP * tail
 
-    def upper(tail: float) -> np.ndarray:
-        return np.where(k < n, betaincinv(k + 1, np.maximum(n - k, 1), 1 - tail), 1.0)
-
-    bounds = upper(first / len(k))
+    bounds = largest_rate(k, n, first / len(k))
 
     def accepted(t: np.ndarray) -> np.ndarray:
         rate = np.broadcast_to(t[:, None], (len(t), len(k)))
@@ -148,4 +143,4 @@ def maximum_rate_interval(successes: Array, trials: Array, *, level: float = 0.9
         each = at_least(needed, n, np.minimum(rate, bounds))
         return -np.expm1(np.sum(np.log1p(-np.minimum(each, 1.0 - 1e-16)), axis=-1)) >= tail - first
 
-    return first_true(accepted, 0.0, float(np.max(k / n))), float(np.max(upper(tail)))
+    return first_true(accepted, 0.0, float(np.max(k / n))), float(np.max(largest_rate(k, n, tail)))

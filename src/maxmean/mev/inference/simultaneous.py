@@ -1,4 +1,4 @@
-"""Intervals that hold for all options at once: the quantile of the largest absolute z-score."""
+"""Intervals that hold for all options at once: the quantile of the largest z-score, absolute or not."""
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ _HELD = 1_000_000  # numbers worked on at once, of draws times options
 _SLACK = 1e-6  # asymmetry and negative eigenvalues of a correlation matrix that single precision explains
 
 
-def max_quantile(covariance: np.ndarray, beta: float) -> float:
-    """c_beta, the 1 - beta quantile of the largest |xi_j|/sigma_j; refuses a matrix that is no covariance matrix."""
+def max_quantile(covariance: np.ndarray, beta: float, sides: int = 2) -> float:
+    """c_beta, the 1 - beta quantile of the largest |xi_j|/sigma_j; refuses a matrix that is no covariance matrix.
+
+    With ``sides=1`` that of the largest xi_j/sigma_j.
+    """
     correlation = correlation_of(covariance)
     if correlation is None:
-        return _independent_quantile(int(np.count_nonzero(diagonal(covariance) > 0)), beta)
-    return _correlated_quantile(correlation.tobytes(), len(correlation), beta)
+        return _independent_quantile(int(np.count_nonzero(diagonal(covariance) > 0)), beta, sides)
+    return _correlated_quantile(correlation.tobytes(), len(correlation), beta, sides)
 
 
 def correlation_of(covariance: np.ndarray) -> np.ndarray | None:
@@ -46,16 +49,16 @@ def correlation_of(covariance: np.ndarray) -> np.ndarray | None:
     return correlation
 
 
-def _independent_quantile(options: int, beta: float) -> float:
-    """The c with (2 Phi(c) - 1)^M = 1 - beta; by Šidák's inequality (1967) no correlation makes it larger."""
+def _independent_quantile(options: int, beta: float, sides: int = 2) -> float:
+    """The c with (2 Phi(c) - 1)^M = 1 - beta, or Phi(c)^M; by Šidák's inequality (1967) no correlation makes the first larger."""
     if options == 0 or beta == 0:
         return math.inf if options else 0.0
-    return -float(special(np).ndtri(-math.expm1(math.log1p(-beta) / options) / 2))
+    return -float(special(np).ndtri(-math.expm1(math.log1p(-beta) / options) / sides))
 
 
 @lru_cache(maxsize=8)  # a simulation or a bootstrap asks for the same matrix again and again
-def _correlated_quantile(matrix: bytes, options: int, beta: float) -> float:
-    """c_beta under a correlation matrix R, from P(max |xi| > c) = 2 M Phi(-c) E[1/S].
+def _correlated_quantile(matrix: bytes, options: int, beta: float, sides: int) -> float:
+    """c_beta under a correlation matrix R, from P(max |xi| > c) = 2 M Phi(-c) E[1/S], without the 2 for one side.
 
     The expectation draws an option j at random and xi given xi_j > c; S counts the options with abs(xi) > c, at least
     one. This importance sampling (Adler, Blanchet and Liu, 2012) makes every draw a rare event: thousands suffice.
@@ -79,20 +82,22 @@ def _correlated_quantile(matrix: bytes, options: int, beta: float) -> float:
         xi, j = draws[piece], chosen[piece]
         xi -= correlation[j] * xi[np.arange(len(xi)), j, None]
 
+    size = np.abs if sides == 2 else np.asarray
+
     def surplus(c: float) -> float:
         exceeding = -ndtri(tails * ndtr(-c))[:, None]
         count = np.concatenate(
             [
-                np.count_nonzero(np.abs(draws[piece] + correlation[chosen[piece]] * exceeding[piece]) > c, axis=1)
+                np.count_nonzero(size(draws[piece] + correlation[chosen[piece]] * exceeding[piece]) > c, axis=1)
                 for piece in pieces
             ]
         )
-        return 2 * options * float(ndtr(-c)) * float(np.mean(1 / np.maximum(count, 1))) - beta
+        return sides * options * float(ndtr(-c)) * float(np.mean(1 / np.maximum(count, 1))) - beta
 
     # 1/M <= 1/S <= 1 puts the root between the quantile of a single option and Bonferroni's.
-    low, high = (-float(ndtri(beta / (2 * m))) for m in (1, options))
-    root = float(brentq(surplus, low * (1 - 1e-9), high * (1 + 1e-9), xtol=1e-9))
-    return min(max(root, low), _independent_quantile(options, beta))
+    low, high = (-float(ndtri(beta / (sides * m))) for m in (1, options))
+    root = float(brentq(surplus, low - 1e-9, high + 1e-9, xtol=1e-5))  # draws are good to 1e-3
+    return min(max(root, low), _independent_quantile(options, beta) if sides == 2 else high)
 
 
 def student_points(correlation: np.ndarray, freedom: float = math.inf) -> np.ndarray:

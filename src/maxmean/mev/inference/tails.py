@@ -35,6 +35,24 @@ def at_least(count: np.ndarray, trials: np.ndarray, rate: np.ndarray) -> np.ndar
     return np.where(count < 1, 1.0, np.where(count > trials, 0.0, betainc(inside, trials - inside + 1, rate)))
 
 
+def smallest_rate(count: np.ndarray, trials: np.ndarray, tail: float) -> np.ndarray:
+    """Clopper and Pearson's lower bound: the rate at which so many successes have probability ``tail``."""
+    from scipy.special import betaincinv
+
+    return np.where(count > 0, betaincinv(np.maximum(count, 1), trials - count + 1, tail), 0.0)
+
+
+def largest_rate(count: np.ndarray, trials: np.ndarray, tail: float) -> np.ndarray:
+    """Clopper and Pearson's upper bound: the rate at which so few successes have probability ``tail``.
+
+    >>> float(largest_rate(np.array(0), np.array(20), 0.025).round(4)), round(1 - 0.025 ** (1 / 20), 4)
+    (0.1684, 0.1684)
+    """
+    from scipy.special import betainccinv
+
+    return np.where(count < trials, betainccinv(count + 1, np.maximum(trials - count, 1), tail), 1.0)
+
+
 def smallest_count(tail: np.ndarray, trials: np.ndarray, rate: np.ndarray) -> np.ndarray:
     """The smallest count k with P(at least k successes) <= ``tail``, by bisection; trials + 1 where none is so rare."""
     low, high = np.zeros(rate.shape), np.broadcast_to(trials + 1, rate.shape).copy()
@@ -45,15 +63,22 @@ def smallest_count(tail: np.ndarray, trials: np.ndarray, rate: np.ndarray) -> np
     return high
 
 
-def first_true(accepted: Callable[[np.ndarray], np.ndarray], low: float, high: float) -> float:
+def first_true(
+    accepted: Callable[[np.ndarray], np.ndarray], low: float, high: float, *, close: float = 0.0, at_once: int = 1
+) -> float:
     """The smallest value between ``low`` and ``high`` that is accepted; ``high`` is.
 
-    What is accepted begins somewhere and may have gaps: a grid finds the first of its values, bisection where it begins.
+    What is accepted begins somewhere and may have gaps: a grid finds the first of its values, and then where it begins is made
+    exact to twelve digits or to ``close``, by bisection or with more than one value ``at_once``.
     """
-    grid = np.linspace(low, high, _GRID)[1:-1]
-    inside = accepted(grid)
-    first = int(np.argmax(inside)) if inside.any() else len(grid)
-    low, high = [low, *grid][first], [*grid, high][first]
-    while low < (middle := (low + high) / 2) < high and high - low > 1e-12 * max(abs(low), abs(high)):
-        low, high = (low, middle) if accepted(np.array([middle]))[0] else (middle, high)
+
+    def step(low: float, high: float, values: int) -> tuple[float, float]:
+        grid = np.linspace(low, high, values + 2)[1:-1]
+        inside = accepted(grid)
+        first = int(np.argmax(inside)) if inside.any() else len(grid)
+        return [low, *grid.tolist()][first], [*grid.tolist(), high][first]
+
+    low, high = step(low, high, _GRID - 2)
+    while low < (low + high) / 2 < high and high - low > max(1e-12 * max(abs(low), abs(high)), close):
+        low, high = step(low, high, at_once)
     return float(high)

@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.figure import Figure
 from rich.console import Console
 
 from inside import maxmean
@@ -32,6 +31,7 @@ from maxmean.lab.experiments import EXPERIMENTS
 from maxmean.lab.experiments.minatar import forecast
 from maxmean.lab.experiments.minatar.claims import near_zero
 from maxmean.lab.experiments.minatar.ends import mean_over_games
+from maxmean.lab.experiments.minatar.figures import fifths_figure, game_figure, long_figure
 from maxmean.lab.experiments.minatar.forecast import Cost
 from maxmean.lab.experiments.minatar.groups import Group
 from maxmean.lab.experiments.minatar.study import Settings, make_agent
@@ -161,20 +161,20 @@ def test_runs_of_other_lengths_are_kept_apart(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def shipped() -> tuple[Results[Settings], dict[str, Figure]]:
-    """The study that comes with the package, and its figures."""
+def shipped() -> Results[Settings]:
+    """The study that comes with the package. Its figures are among those of the report, which has a test of all."""
     found = load(Store(SHIPPED, create=False), MINATAR, "study", 0)
     assert found is not None
-    return found, MINATAR.figures(found)
+    return found
 
 
-def test_longer_runs_change_no_verdict(shipped: tuple[Results[Settings], dict[str, Figure]]) -> None:
-    found, figures = shipped
+def test_longer_runs_change_no_verdict(shipped: Results[Settings]) -> None:
+    found = shipped
     ((own, table),) = found.apart.items()
     assert (own.steps, len(table), {*table["variant"]}) == (5_000_000, 5 * 500, {"ke-bdqn"})
     assert found.table["step"].max() == STEPS
     assert judge(MINATAR, found) == judge(MINATAR, replace(found, apart={}))
-    figure = figures["space_invaders-long"]
+    figure = long_figure(found, "space_invaders")
     labels = [line.get_label() for line in figure.axes[0].lines]
     assert labels == ["ke-bdqn: 5 seeds, 5 million", "ke-bdqn: 5 seeds, 1 million"]
     assert [np.asarray(line.get_xdata())[-1] for line in figure.axes[0].lines] == [5_000_000, 1_000_000]
@@ -665,17 +665,14 @@ def test_the_fifteen_variants_are_called_what_the_agents_say() -> None:
     assert len(set(VARIANTS)) == 15
 
 
-def test_the_shipped_study_is_complete_and_of_the_present_settings(
-    shipped: tuple[Results[Settings], dict[str, Figure]],
-) -> None:
-    found, figures = shipped
+def test_the_shipped_study_is_complete_and_of_the_present_settings(shipped: Results[Settings]) -> None:
+    found = shipped
     assert found.missing == 0
     assert found.settings == MINATAR.settings("study")
     # 15 agents on 5 games, 8 and 4 with other learning rates, with 5 seeds; 15 more seeds of 8; 100 tests
     assert len(found.table) == ((15 * 5 + 8 + 4) * 5 + 8 * 15) * 100
     assert not found.table.duplicated(["game", "learning_rate", "variant", "seed", "step"]).any()
     assert (found.table["diverged"] == -1).all()
-    assert all(figure.axes for figure in figures.values())
 
 
 def test_settings_are_changed_by_name() -> None:
@@ -775,7 +772,7 @@ def test_figures_show_the_rate_that_is_judged_and_agents_that_are_not_the_papers
     )
     two["variant"] = two["variant"].replace("te-bdqn(0.4)", "te-bdqn(0.05)")
     found = replace(study, table=two, settings=replace(study.settings, learning_rates=(10**-4.5, 1e-4)))
-    axes = MINATAR.figures(found)["fifths"].axes
+    axes = fifths_figure(found).axes
     lines = {line.get_label(): line for ax in axes for line in ax.lines}
     assert {*two["variant"]} <= {*lines}
     np.testing.assert_allclose(np.asarray(lines["te-bdqn(0.05)"].get_ydata(), float), 1000 * 10**-4.5)
@@ -854,7 +851,7 @@ def test_figures_say_how_many_seeds_they_show() -> None:
 
 def test_final_returns_stand_over_their_learning_rates() -> None:
     """They are the means of the last ten tests, with intervals around them."""
-    first, _, last = MINATAR.figures(in_three_rates())["breakout"].axes[:3]
+    first, _, last = game_figure(in_three_rates(), "breakout").axes[:3]
     for ax, label, returns in ((first, "dqn", [1012, 2012]), (last, "ke-bdqn", [1112, 2112, 3112])):
         (marks,) = [each for each in ax.containers if each.get_label() == label]
         line, _, (bars,) = marks
@@ -875,7 +872,7 @@ def test_final_returns_with_one_learning_rate_stand_side_by_side_over_their_name
         ),
         settings=replace(study.settings, learning_rates=(10**-4.5,)),
     )
-    ax = MINATAR.figures(study)["breakout"].axes[2]
+    ax = game_figure(study, "breakout").axes[2]
     places = {text.get_text(): place for text, place in zip(ax.get_xticklabels(), ax.get_xticks(), strict=True)}
     assert {str(marks.get_label()): float(marks[0].get_xdata()[0]) for marks in ax.containers} == places
 
@@ -886,7 +883,7 @@ def test_figures_show_variants_that_have_another_learning_rate_alone() -> None:
     study = replace(
         study,
         table=study.table.assign(**{f"bias_fifth_{i}": 1.0 for i in range(5)}),
-        settings=replace(study.settings, learning_rates=(SLOW,)),
+        settings=replace(study.settings, games=("breakout",), learning_rates=(SLOW,)),
     )
     alone = ~study.table["variant"].str.contains("bdqn|maxmin")
     figures = MINATAR.figures(

@@ -18,11 +18,13 @@ from maxmean.lab.aggregate import band
 from maxmean.lab.experiments import EXPERIMENTS
 from maxmean.lab.experiments.minatar.ends import other_seeds
 from maxmean.lab.experiments.minatar.variants import MIDDLE_RATE
+from maxmean.lab.experiments.which import draw_map
 from maxmean.lab.figures import canvas, caption, inline_svg, line
 from maxmean.lab.run import SHIPPED, load_best
 from maxmean.lab.store import Store
 
 CLASSES = "<!-- classes -->"
+MAP = "<!-- map -->"
 CURVE = re.compile(r"<!-- curve: ([a-z-]+) -->")
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.S)
 ROLE = re.compile(r":(?:func|class|mod|meth|data|attr):`~?([^`]+)`")
@@ -46,7 +48,17 @@ def class_table() -> str:
 def on_page_content(content: str, **_: Any) -> str:
     """Put curves and formulas in their places."""
     content = CURVE.sub(lambda found: curve(found[1]), content)
+    content = content.replace(MAP, estimator_map()) if MAP in content else content
     return FORMULA.sub(lambda found: formula(html.unescape(found[2]), block=found[1] == "div"), content)
+
+
+@cache
+def estimator_map() -> str:
+    """Which estimator has the least error, as a picture."""
+    results = load_best(Store(SHIPPED, create=False), EXPERIMENTS["which"])
+    if results is None:
+        raise RuntimeError("the map of the estimators does not ship with this package")
+    return f'<figure class="curve">{inline_svg(draw_map(results), "which")}</figure>'
 
 
 def formula(latex: str, *, block: bool) -> str:

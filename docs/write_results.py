@@ -17,6 +17,7 @@ from maxmean.lab.experiments import EXPERIMENTS
 from maxmean.lab.experiments.minatar.claims import UNBIASED
 from maxmean.lab.experiments.minatar.ends import Ends, mean_over_games
 from maxmean.lab.experiments.minatar.variants import ADAPTIVE, ALPHAS, VARIANTS, power
+from maxmean.lab.experiments.which import APART, errors_of
 from maxmean.lab.run import SHIPPED, load_best, verdicts
 from maxmean.lab.store import Store
 
@@ -40,7 +41,9 @@ def pages() -> dict[str, str]:
     """The pages that have marks, as the shipped results want them."""
     store = Store(SHIPPED, create=False)
     study = load_best(store, EXPERIMENTS["minatar"])
+    which = load_best(store, EXPERIMENTS["which"])
     assert study is not None
+    assert which is not None
     ends = Ends(study)
     judged = verdicts(store)
     sentences = tomllib.loads((HERE / "verdicts.toml").read_text())
@@ -51,6 +54,7 @@ def pages() -> dict[str, str]:
             "numbers": numbers(judged),
         },
         "bias.md": {"agents": agent_table(study, ends), "alpha": alpha_table(ends)},
+        "estimators.md": {"regret": regret_table(which), "errors": errors_table(which)},
         "notes/minatar.md": {"seeds": seeds_table(study), "longer": longer_table(study)},
         "notes/bias.md": {
             "alphas": alphas_table(ends),
@@ -106,6 +110,29 @@ def _folded(verdict: Verdict) -> str:
         f'<details markdown="1">\n<summary>{head}</summary>\n\n{note}'
         f"{_table(['measured', 'value [95% interval]'], rows)}\n</details>\n"
     )
+
+
+def regret_table(which: Results[Any]) -> str:
+    """How much larger than the least each estimator's error may be, and where."""
+    cells = errors_of(which)
+    cells = cells[cells.index.get_level_values("spread") >= APART]
+    over = cells.div(cells.min(axis=1), axis=0) - 1
+    rows = []
+    for name in over.max().sort_values().index:
+        n, options, spread = over[name].idxmax()
+        where = f"{options} options, spread {spread:g}, {n} observations"
+        rows.append([f"`{name}`", f"{over[name].max():.0%}", where])
+    return _table(["estimator", "largest excess", "where"], rows)
+
+
+def errors_table(which: Results[Any]) -> str:
+    """Root mean squared errors with 20 observations each."""
+    cells = errors_of(which).loc[20]
+    rows = [
+        [str(options), f"{spread:g}", *(f"**{each:.2f}**" if each == row.min() else f"{each:.2f}" for each in row)]
+        for (options, spread), row in cells.iterrows()
+    ]
+    return _table(["options", "spread", *(f"`{name}`" for name in cells.columns)], rows)
 
 
 def seeds_table(study: Results[Any]) -> str:

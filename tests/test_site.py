@@ -40,7 +40,7 @@ def build() -> ModuleType:
 
 def test_the_documented_numbers_are_those_of_the_shipped_results() -> None:
     fresh = script("write_results").pages()
-    assert set(fresh) == {"bias.md", "reproduction.md", "notes/bias.md", "notes/minatar.md"}
+    assert set(fresh) == {"bias.md", "estimators.md", "reproduction.md", "notes/bias.md", "notes/minatar.md"}
     for page, text in fresh.items():
         assert (ROOT / "docs" / page).read_text() == text
 
@@ -160,3 +160,10 @@ def test_docstrings_become_markdown(build: ModuleType) -> None:
 def test_the_navigation_names_every_page() -> None:
     named = set(re.findall(r"[\w/-]+\.md", (ROOT / "mkdocs.yml").read_text()))
     assert named == {str(path.relative_to(ROOT / "docs")) for path in (ROOT / "docs").rglob("*.md")}
+
+
+def test_the_map_of_the_estimators_is_drawn_from_the_shipped_table(build: ModuleType) -> None:
+    drawn = build.on_page_content(f"<p>{build.MAP}</p>")
+    assert drawn.startswith('<p><figure class="curve"><svg')
+    assert "spread of the true means" in drawn
+    assert build.on_page_content("<p>nothing</p>") == "<p>nothing</p>"

@@ -24,7 +24,7 @@ from toys import Settings, Toy
 
 CLAIMS = [
     f"{kind}{k}"
-    for kind, count in {"S": 13, "A": 3, "M": 5, "W": 5, "T": 1, "D": 7}.items()
+    for kind, count in {"S": 13, "A": 3, "M": 5, "W": 5, "T": 1, "E": 3, "D": 7}.items()
     for k in range(1, count + 1)
 ]
 
@@ -190,6 +190,7 @@ def test_every_claim_so_far_is_spoken_to_once() -> None:
         *(f"M{k}" for k in range(1, 6)),
         *(f"W{k}" for k in range(1, 6)),
         "T1",
+        *(f"E{k}" for k in range(1, 4)),
         *(f"D{k}" for k in range(1, 8)),
     ]
 

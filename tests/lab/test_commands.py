@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[2]
 
 CLAIMS = [
     f"{kind}{k}"
-    for kind, count in {"S": 13, "A": 3, "M": 5, "W": 5, "T": 1, "D": 7}.items()
+    for kind, count in {"S": 13, "A": 3, "M": 5, "W": 5, "T": 1, "E": 3, "D": 7}.items()
     for k in range(1, count + 1)
 ]
 
@@ -87,6 +87,7 @@ def test_claims_as_json_are_a_list_of_objects(judged: list[dict[str, Any]]) -> N
             *(f"M{k}" for k in range(1, 6)),
             *(f"W{k}" for k in range(1, 6)),
             "T1",
+            *(f"E{k}" for k in range(1, 4)),
             *(f"D{k}" for k in range(1, 8)),
         ]
         for claim in found:

@@ -16,7 +16,8 @@ from maxmean.lab.experiment import Experiment
 from maxmean.lab.experiments import EXPERIMENTS, find_experiments
 from maxmean.lab.experiments.ads import ESTIMATORS as AD_ESTIMATORS
 from maxmean.lab.experiments.simulation import Curves
-from maxmean.lab.run import SHIPPED, load, verdicts
+from maxmean.lab.experiments.which import errors_of, observed
+from maxmean.lab.run import SHIPPED, load, load_best, verdicts
 from maxmean.lab.store import Store
 from maxmean.mev import theory
 
@@ -164,3 +165,30 @@ def test_the_interquartile_mean_and_its_band() -> None:
     found = scipy.stats.bootstrap((scores[:, 0],), middle, **options).confidence_interval
     assert low[0] == pytest.approx(found.low, abs=0.02)
     assert high[0] == pytest.approx(found.high, abs=0.02)
+
+
+@pytest.mark.parametrize("n", [5, 20])
+def test_halves_of_observations_have_the_laws_of_observations(n: int) -> None:
+    """40,000 means, variances and halves against those of drawn observations: Kolmogorov and Smirnov, at level 1e-6 each."""
+    rng = np.random.default_rng(0)
+    found = observed(np.full((40_000, 1), 3.0), n, rng)
+    rows = 3.0 + np.sqrt(n) * rng.standard_normal((40_000, n))
+    first = rows[:, : (n + 1) // 2].mean(axis=1)
+    for ours, drawn in (
+        (found.means, rows.mean(axis=1)),
+        (found.variances, rows.var(axis=1, ddof=1) / n),
+        (found.parts[2][0], first),
+        (found.parts[2][0] - found.means, first - rows.mean(axis=1)),
+    ):
+        assert scipy.stats.ks_2samp(ours[..., 0], drawn).pvalue > 1e-6
+    assert abs(np.corrcoef(found.means[:, 0], found.variances[:, 0])[0, 1]) < 5 / 200  # false alarm: 6e-7
+
+
+def test_the_map_agrees_with_the_exact_errors_of_two(shipped: Store) -> None:
+    """Equal means and 100 observations: the exact root mean squared errors of two Gaussians, to one in twenty."""
+    results = load_best(shipped, EXPERIMENTS["which"])
+    assert results is not None
+    row = errors_of(results).loc[(100, 2, 0.0)]
+    for method in ("me", "ae", "cve", "te", "ke"):
+        exact = theory.gaussian_pair(method, mu=(0.0, 0.0), sigma=10.0, n=100)
+        assert row[method] == pytest.approx(float(np.sqrt(exact.mse)), rel=0.05), method

@@ -76,6 +76,7 @@ TINY: dict[str, list[str]] = {
         *("asymptotic_runs=2", "asymptotic_episodes=2", "max_steps=50"),
     ],
     "convergence": ["problems=1", "steps=10,20"],
+    "which": ["options=2,3", "spreads=0,1", "observations=5", "problems=5", "runs=2"],
     "minatar": [],
 }
 COMPUTED = {"minatar": 0, "kernels": 1}

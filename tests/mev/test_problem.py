@@ -29,7 +29,7 @@ def evaluated(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         return evaluate(method, data, *rest, **more)
 
     monkeypatch.setattr(problem, "evaluate", counting)
-    monkeypatch.setattr(inference.resampling, "evaluate", counting)
+    monkeypatch.setattr(inference.bias, "evaluate", counting)
     return seen
 
 

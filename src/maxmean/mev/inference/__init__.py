@@ -1,18 +1,15 @@
-"""How sure are we? Intervals for the maximum, the set of the best, ranks, shrinkage, the winner's own mean, and the bootstrap."""
+"""How sure are we? Intervals for the maximum, the set of the best, ranks, shrinkage, the winner's own mean, and the bias."""
 
 from .best import probability_best
 from .bias import EstimatorBias, bias_range
 from .maximum import maximum_interval, maximum_rate_interval
 from .ranks import best_set, rank_intervals
-from .resampling import RESAMPLES, Bootstrap, bootstrap
 from .shrinkage import Shrinkage, shrink
 from .top import Top, infer_top, infer_top_rate
 from .winner import Winner, WinnerMean, infer_winner
 from .winner_rate import infer_winner_rate
 
 __all__ = [
-    "RESAMPLES",
-    "Bootstrap",
     "EstimatorBias",
     "Shrinkage",
     "Top",
@@ -20,7 +17,6 @@ __all__ = [
     "WinnerMean",
     "best_set",
     "bias_range",
-    "bootstrap",
     "infer_top",
     "infer_top_rate",
     "infer_winner",

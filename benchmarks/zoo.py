@@ -164,19 +164,23 @@ def run_one(run: Run, path: Path, core: int, progress: Progress) -> str:
     return f"failed: {said[-1] if said else process.returncode}" if process.returncode else ""
 
 
-def report(records: pd.DataFrame, out: Path, table: Path | None) -> None:
-    """Print the table, and write it, the scores and the learning curves."""
+def report(records: pd.DataFrame, out: Path, page: Path | None) -> None:
+    """Print the tables, and write them, the records, the scores and the learning curves; put them into a page if one is named."""
     found = zoo_table.scores(records)
     agents = zoo_table.summary(found)
     text = zoo_table.markdown(found, agents)
     print(text)
-    if table is not None:
-        write_whole(table, text.encode())
-    write_whole(out / "scores.parquet", as_parquet(found))
-    write_whole(out / "summary.parquet", as_parquet(agents))
-    for name, figure in zoo_table.curves(records).items():
-        for kind in ("png", "svg"):
-            write_whole(out / f"{name.replace('/', '-')}.{kind}", save(figure, kind, name))
+    write_whole(out / "table.md", text.encode())
+    tables = {"records": records, "scores": found, "summary": agents}
+    for name, each in tables.items():
+        write_whole(out / f"{name}.parquet", as_parquet(each))
+    figure = zoo_table.curves(records)
+    curves = {kind: save(figure, kind, "zoo") for kind in ("png", "svg")}
+    for kind, picture in curves.items():
+        write_whole(out / f"curves.{kind}", picture)
+    if page is not None:
+        write_whole(page, zoo_table.replaced(page.read_text(), text).encode())
+        write_whole(page.with_suffix(".png"), curves["png"])
 
 
 def whole_numbers(text: str) -> list[int]:
@@ -201,9 +205,15 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--steps", type=int, help="of every run, for a trial; else each environment's own")
     parser.add_argument("--workers", type=int, default=2, help="runs at once (%(default)s)")
     parser.add_argument("--out", type=Path, default=Path("out/zoo"), help="where runs are kept (%(default)s)")
-    parser.add_argument("--records", type=Path, action="append", default=[], help="a directory of maxmean train")
+    parser.add_argument(
+        "--records",
+        type=Path,
+        action="append",
+        default=[],
+        help="also a directory of maxmean train, or records.parquet of another --out",
+    )
     parser.add_argument("--no-run", action="store_true", help="only the table of what is there")
-    parser.add_argument("--table", type=Path, help="write the table to this file, too")
+    parser.add_argument("--page", type=Path, help="put the tables between this page's marks, and the curves beside it")
     return parser.parse_args()
 
 
@@ -224,7 +234,7 @@ def main() -> int:
     records = pd.concat([zoo_table.read_runs(asked.out / "runs", asked.seeds), *trained], ignore_index=True)
     if records.empty:
         sys.exit("zoo: there are no runs to show")
-    report(records, asked.out, asked.table)
+    report(records, asked.out, asked.page)
     return 0 if whole else 1
 
 

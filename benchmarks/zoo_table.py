@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from maxmean.deep.directory import read_plan
 from maxmean.deep.records import read_table
 from maxmean.deep.registry import REGISTRY
 from maxmean.lab.aggregate import band
-from maxmean.lab.figures import INK, canvas, caption, legend_below, line
+from maxmean.lab.figures import GREY, INK, canvas, caption, colour_of, line
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,6 +30,10 @@ counted, by the clock and in CPU time. `{PEER}` is Stable-Baselines3's DQN with 
 `{RECOMMENDED}` is `maxmean.agent(env)`.
 """
 
+COMPARED = {PEER: INK, RECOMMENDED: colour_of("ke")}
+"""What is compared, in these colours."""
+OTHERS = "our other agents, with their defaults"
+
 _ORDER = [PEER, RECOMMENDED, *(each.name for each in REGISTRY)]
 _KEYS = ["environment", "agent", "seed"]
 
@@ -40,7 +45,11 @@ def read_runs(folder: Path, seeds: Collection[int]) -> pd.DataFrame:
 
 
 def read_training(folder: Path) -> pd.DataFrame:
-    """The same, of a directory that ``maxmean train`` or ``deep.train(out=...)`` has left; these keep no time."""
+    """The same, of a directory that ``maxmean train`` or ``deep.train(out=...)`` has left, which keep no time; or of a file
+    that was written here.
+    """
+    if folder.suffix == ".parquet":
+        return _tidy(pd.read_parquet(folder))
     environment = read_plan(folder)["environment"]
     name = environment["name"] if isinstance(environment, dict) else environment
     records = read_table(folder / "records.parquet")
@@ -97,26 +106,47 @@ def _interval(values: np.ndarray) -> tuple[Any, Any, Any]:
 
 
 def markdown(found: pd.DataFrame, agents: pd.DataFrame) -> str:
-    """The table of each environment, all seeds in it."""
-    return "\n".join(
-        [ABOUT, *(row for name in agents["environment"].unique() for row in _section(name, found, agents))]
-    )
+    """One table of all environments for the two that are compared, and one of each environment for all agents, folded."""
+    names = agents["environment"].unique()
+    folded = (row for name in names for row in _folded(name, found, agents[agents["environment"] == name]))
+    return "\n".join([ABOUT, *_beside(found, agents), "", *folded])
 
 
-def _section(environment: str, found: pd.DataFrame, agents: pd.DataFrame) -> Iterator[str]:
-    mine, rows = found[found["environment"] == environment], agents[agents["environment"] == environment]
+def replaced(page: str, tables: str) -> str:
+    """The page with these tables between its marks."""
+    before, begin, rest = page.partition("<!-- zoo -->\n")
+    _, end, after = rest.partition("<!-- end of zoo -->")
+    if not end:
+        raise ValueError("the page has no marks <!-- zoo --> and <!-- end of zoo -->")
+    return f"{before}{begin}{tables}{end}{after}"
+
+
+def _beside(found: pd.DataFrame, agents: pd.DataFrame) -> Iterator[str]:
+    shown = [agent for agent in COMPARED if agent in set(agents["agent"])]
+    if not shown:
+        return
+    columns = ["", "steps", *(text for agent in shown for text in (f"`{agent}`, IQM", "each seed"))]
+    yield from _head(columns)
+    for name, rows in agents.groupby("environment", sort=False):
+        cells = []
+        for agent in shown:
+            row, mine = rows[rows["agent"] == agent], found[(found["environment"] == name) & (found["agent"] == agent)]
+            cells += [_iqm(row.iloc[0]), ", ".join(f"{each:.0f}" for each in mine["score"])] if len(row) else ["-", "-"]
+        yield _cells([str(name), f"{rows['steps'].max():,}", *cells])
+
+
+def _folded(environment: str, found: pd.DataFrame, rows: pd.DataFrame) -> Iterator[str]:
+    mine = found[found["environment"] == environment]
     each, steps = mine.pivot(index="agent", columns="seed", values="score"), rows["steps"].max()
-    columns = ["agent", "IQM [95% interval]", *(f"seed {seed}" for seed in each.columns)]
-    columns += ["mean Q", "bias", "wall s", "CPU s", "diverged"]
-    yield f"## {environment}, {steps:,} steps\n"
-    yield _cells(columns)
-    yield _cells(["---", *["--:"] * (len(columns) - 1)])
-    for row in rows.itertuples():
+    yield f'<details markdown="1">\n<summary>{environment}, {steps:,} steps, all agents</summary>\n'
+    seeds = [f"seed {seed}" for seed in each.columns]
+    yield from _head(["agent", "IQM", *seeds, "mean Q", "bias", "wall s", "CPU s", "diverged"])
+    for _, row in rows.iterrows():
         until = f" ({row.steps:,} steps)" if row.steps < steps else ""
         yield _cells(
             [
                 f"`{row.agent}`{until}",
-                f"**{row.iqm:.1f}** [{row.low:.1f}, {row.high:.1f}]",
+                _iqm(row),
                 *(_number(score, ".1f") for score in each.loc[row.agent]),
                 _number(row.value, ".1f"),
                 _number(row.bias, "+.1f"),
@@ -125,7 +155,16 @@ def _section(environment: str, found: pd.DataFrame, agents: pd.DataFrame) -> Ite
                 f"{row.diverged} of {row.seeds}",
             ]
         )
-    yield ""
+    yield "\n</details>\n"
+
+
+def _head(columns: Collection[str]) -> Iterator[str]:
+    yield _cells(columns)
+    yield _cells(["---", *["--:"] * (len(columns) - 1)])
+
+
+def _iqm(row: pd.Series) -> str:
+    return f"**{row.iqm:.1f}** [{row.low:.1f}, {row.high:.1f}]"
 
 
 def _cells(texts: Collection[str]) -> str:
@@ -136,19 +175,29 @@ def _number(value: float, form: str) -> str:
     return "-" if np.isnan(value) else format(value, form)
 
 
-def curves(records: pd.DataFrame) -> dict[str, Figure]:
-    """A picture of each environment: the IQM of the test returns on the way, with bands."""
-    return {str(name): _curves(str(name), mine) for name, mine in records.groupby("environment", sort=False)}
-
-
-def _curves(environment: str, records: pd.DataFrame) -> Figure:
-    figure, axes = canvas(1, 1, width=7.0, height=4.0)
-    panel = axes[0, 0]
-    for position, (agent, mine) in enumerate(records.groupby("agent", sort=False)):
-        returns = mine.pivot(index="seed", columns="step", values="test_return").dropna(axis=1)
-        value, low, high = _interval(returns.to_numpy())
-        line(panel, returns.columns, value, agent, position, low=low, high=high, colour=INK if agent == PEER else "")
-    caption(panel, f"{environment}: greedy test return, IQM over the seeds", "steps")
-    panel.xaxis.set_major_formatter(lambda step, _: f"{step:,.0f}")
-    legend_below(figure, panel, columns=4)
+def curves(records: pd.DataFrame) -> Figure:
+    """Test returns on the way, a panel for each environment: the IQM with its band for the two that are compared, and the IQM
+    of all others as thin lines.
+    """
+    names = list(records["environment"].unique())
+    figure, axes = canvas(math.ceil(len(names) / 2), min(len(names), 2), height=3.0)
+    for panel in axes.flat[len(names) :]:
+        panel.remove()
+    for panel, name in zip(axes.flat, names, strict=False):
+        mine = records[records["environment"] == name]
+        for agent in sorted(mine["agent"].unique(), key=lambda agent: agent in COMPARED):
+            returns = (
+                mine[mine["agent"] == agent].pivot(index="seed", columns="step", values="test_return").dropna(axis=1)
+            )
+            value, low, high = _interval(returns.to_numpy())
+            if agent in COMPARED:
+                line(panel, returns.columns, value, agent, low=low, high=high, colour=COMPARED[agent])
+            else:
+                panel.plot(returns.columns, value, color=GREY, lw=0.7, alpha=0.7, label=OTHERS)
+        caption(panel, name, "steps")
+        panel.xaxis.set_major_formatter(lambda step, _: f"{step:,.0f}")
+    handles = {
+        text: handle for panel in axes.flat for handle, text in zip(*panel.get_legend_handles_labels(), strict=True)
+    }
+    figure.legend(handles.values(), handles, loc="outside lower center", ncols=3, frameon=False)
     return figure

@@ -6,6 +6,9 @@ import importlib
 from pathlib import Path
 from typing import Any
 
+import gymnasium
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,12 +16,15 @@ import pytest
 import maxmean
 from maxmean import envs
 from maxmean.deep import Settings
+from maxmean.deep.agents import parse_arguments
 from maxmean.deep.device.plan import TrainingPlan
 from maxmean.deep.directory import write_plan
+from maxmean.deep.host import HOST_AGENTS
 from maxmean.deep.records import RECORD_COLUMNS
 from maxmean.storage import as_parquet, write_whole
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+PAGE = Path(__file__).parents[1] / "docs" / "agents.md"
 
 
 @pytest.fixture
@@ -35,6 +41,11 @@ def table(zoo: Any) -> Any:
 @pytest.fixture
 def runs(zoo: Any) -> Any:
     return importlib.import_module("zoo_runs")
+
+
+@pytest.fixture
+def device(zoo: Any) -> Any:
+    return importlib.import_module("zoo_device")
 
 
 def made(agent: str, seed: int, last: tuple[float, float], diverged: int = -1) -> pd.DataFrame:
@@ -91,13 +102,13 @@ def test_one_seed_is_its_own_interval_and_a_seed_that_is_not_there_is_seen_to_be
     assert "| `ddqn` | **2.0** [1.0, 3.0] | 1.0 | 3.0 |" in text
 
 
-def test_there_is_a_picture_for_each_environment(table: Any) -> None:
+def test_there_is_a_panel_for_each_environment_with_the_two_that_are_compared_in_front(table: Any) -> None:
     records = pd.concat([made("sb3-dqn", 0, (5.0, 7.0)), made("dqn", 0, (1.0, 1.0)), made("dqn", 1, (3.0, 5.0))])
     other = records.assign(environment="Acrobot-v1")
-    figures = table.curves(pd.concat([records, other]))
-    assert sorted(figures) == ["Acrobot-v1", "CartPole-v1"]
-    peer, ours = figures["CartPole-v1"].axes[0].get_lines()
-    assert (peer.get_label(), ours.get_label()) == ("sb3-dqn", "dqn")
+    first, second = table.curves(pd.concat([records, other])).axes
+    assert (first.get_title("left"), second.get_title("left")) == ("CartPole-v1", "Acrobot-v1")
+    ours, peer = first.get_lines()
+    assert (ours.get_label(), peer.get_label()) == (table.OTHERS, "sb3-dqn")
     assert ours.get_ydata()[-2:].tolist() == [2.0, 3.0]
 
 
@@ -161,3 +172,69 @@ def test_the_recommended_agent_is_what_the_front_page_makes(runs: Any) -> None:
 
 def test_seeds_are_written_as_one_writes_them(zoo: Any) -> None:
     assert zoo.whole_numbers("0-2,7") == [0, 1, 2, 7]
+
+
+@pytest.fixture(scope="module")
+def shipped() -> pd.DataFrame:
+    return pd.read_parquet(PAGE.with_suffix(".parquet"))
+
+
+def test_the_page_shows_what_was_measured(table: Any, shipped: pd.DataFrame) -> None:
+    found = table.scores(shipped)
+    page = PAGE.read_text()
+    assert page == table.replaced(page, table.markdown(found, table.summary(found)))
+
+
+def test_what_the_page_says_in_words_is_in_the_records(table: Any, shipped: pd.DataFrame) -> None:
+    ours = shipped[shipped["agent"] == "recommended"]
+    landed = ours[(ours["environment"] == "LunarLander-v3") & (ours["test_return"] >= 200.0)]
+    assert sorted(landed.groupby("seed")["step"].min()) == [60_000, 65_000, 70_000, 80_000, 85_000]
+    assert (ours["diverged"] == -1).all()
+    agents = table.summary(table.scores(shipped)).set_index(["environment", "agent"])
+    peer, own = (agents.xs(agent, level="agent") for agent in ("sb3-dqn", "recommended"))
+    assert sorted(own.index[own["iqm"] > peer["iqm"]]) == ["CartPole-v1", "LunarLander-v3", "MountainCar-v0"]
+    assert own.loc["Acrobot-v1", "high"] > peer.loc["Acrobot-v1", "low"]
+    readme = (PAGE.parents[1] / "README.md").read_text()
+    for name, row in own.iterrows():
+        assert f"| {name} | {row['steps']:,.0f} | {peer.loc[name, 'iqm']:.0f} | {row['iqm']:.0f} |" in readme
+    near = (own["bias"].abs() <= 0.1 * own["value"].abs()).drop("LunarLander-v3")
+    assert near.all()
+    assert own.loc["LunarLander-v3", ["value", "bias"]].round().tolist() == [22.0, -11.0]
+    cost = (own["cpu_seconds"] / peer["cpu_seconds"]).round(2)
+    assert cost.drop("CartPole-v1").agg(["min", "max"]).tolist() == [0.35, 0.76]
+    assert 0.9 < cost["CartPole-v1"] < 1.1
+    scores = table.scores(shipped[shipped["environment"] == "MountainCar-v0"])
+    others = scores[~scores["agent"].isin(["sb3-dqn", "recommended"])]
+    assert (len(others), int((others["score"] > -190.0).sum())) == (65, 1)
+
+
+@pytest.mark.parametrize("name", ["CartPole-v1", "MountainCar-v0", "Acrobot-v1"])
+def test_classic_control_on_the_device_moves_as_gymnasium_does(device: Any, name: str) -> None:
+    """From the same state each time, so that rounding does not add up; the cart falls a dozen times on the way."""
+    ours = device.ENVIRONMENTS[name]
+    theirs: Any = gymnasium.make(name).unwrapped
+    step, rng = jax.jit(ours.step), np.random.default_rng(0)
+    theirs.reset(seed=0)
+    state = device.Moment(jnp.float32(theirs.state), jnp.int32(0))
+    for action in rng.integers(ours.n_actions, size=199):
+        theirs.state = np.float64(state.system)
+        seen, reward, ended, _, _ = theirs.step(action)
+        after = step(jax.random.key(0), state, action)
+        np.testing.assert_allclose(after.observation, seen, rtol=1e-6, atol=1e-6)
+        assert (float(after.reward), bool(after.terminated)) == (reward, ended)
+        assert not after.truncated
+        if ended:
+            theirs.reset()
+        state = device.Moment(jnp.float32(theirs.state), jnp.int32(0)) if ended else after.state
+    late = state._replace(steps=jnp.int32(ours.limit - 1))
+    assert bool(step(jax.random.key(0), late, 0).truncated)
+    bounds = np.maximum(np.abs(theirs.observation_space.low), theirs.observation_space.high)
+    np.testing.assert_allclose(ours.sizes, np.where(bounds < 1e30, bounds, 1.0), rtol=1e-6)
+
+
+def test_agents_on_the_device_have_the_defaults_of_their_gymnasium_classes(device: Any) -> None:
+    for text in ("dqn", "te*-bdqn:0.2", "ada-ke-bdqn"):
+        name, own = parse_arguments(text)
+        theirs = HOST_AGENTS[name]("CartPole-v1", **own)
+        assert device.default_agent(text) == theirs.agent
+        assert device.PRESETS["vector"].settings == theirs.settings

@@ -52,7 +52,7 @@ RECOMMENDED = {
             "gradient_steps": 4,
         },
     ),
-    "picture": Recommendation("ke*-bdqn", {}),
+    "picture": Recommendation("ke*-bdqn:gaussian:2", {}),
     "frames": Recommendation("ke*-bdqn", {}),
 }
 """By kind of observation."""

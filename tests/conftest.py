@@ -102,20 +102,6 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return Files(config, log)
 
 
-@pytest.fixture(scope="module")
-def well_compiled() -> Iterator[None]:
-    """For a file whose programs run for longer than it takes to compile them well, here and in the processes that it starts."""
-    untyped: Any = library("jax")
-    before = os.environ.get("JAX_DISABLE_MOST_OPTIMIZATIONS") == "1"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("JAX_DISABLE_MOST_OPTIMIZATIONS", "0")
-        untyped.config.update("jax_disable_most_optimizations", False)
-        untyped.clear_caches()  # or programs of other files would serve, with other last bits than those of the processes
-        yield
-        untyped.config.update("jax_disable_most_optimizations", before)
-        untyped.clear_caches()
-
-
 @cache
 def library(name: str) -> ModuleType:
     """One of the three, imported where its arrays are made: the process that waits for the workers needs none of them."""

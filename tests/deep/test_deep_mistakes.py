@@ -34,7 +34,7 @@ TINY = deep.Settings(
 )
 OPTIONS = ["--warmup", "60", "--replay-capacity", "400", "--test-interval", "100", "--target-period", "50"]
 OPTIONS += ["--test-episodes", "2", "--hidden", "8"]
-"""With these, DQN learns by the program of ``test_deep_train.py`` and of ``deep.train``'s example, compiled once."""
+"""With these, DQN learns by the program of ``deep.train``'s example, compiled once."""
 
 
 def scalar(q: NextValues, parameter: jax.Array) -> jax.Array:

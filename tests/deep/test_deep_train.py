@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from deep_toys import CORRIDOR
 from maxmean import deep, envs
 from maxmean.deep import checkpoint, directory
 from maxmean.deep.core import memory
@@ -34,24 +34,29 @@ SMALL = deep.Settings(
     bias_episodes_per_head=1,
     hidden=8,
 )
-pytestmark = pytest.mark.usefixtures("well_compiled")
-
 AGENTS = (deep.DQN(), deep.AdaTEBDQN(1e-3, 4, k=3))
 """One of each kind: whole networks that explore by epsilon, heads that adapt."""
 
+WORLDS: dict[str, Any] = {"corridor": CORRIDOR, "breakout": "minatar/breakout"}
+"""A step of the first takes no time, nor does it take long to compile."""
+
 SCRIPT = """
-import sys
+import os, signal, sys
 from pathlib import Path
-from typing import Any
-sys.path.insert(0, sys.argv[1])
+sys.path[:0] = sys.argv[1:3]
 from test_deep_train import small_training
-small_training(Path(sys.argv[2]))
+
+def die(row):
+    if row["step"] > int(sys.argv[5]):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+small_training(Path(sys.argv[3]), world=sys.argv[4], on_record=die)
 """
 
 
-def small_training(out: Path | None, steps: int = 1_000, **options: Any) -> deep.Training:
+def small_training(out: Path | None, steps: int = 1_000, *, world: str = "corridor", **options: Any) -> deep.Training:
     return deep.train(
-        "minatar/breakout", AGENTS, steps=steps, seeds=2, settings=SMALL, out=out, checkpoint_interval=200, **options
+        WORLDS[world], AGENTS, steps=steps, seeds=2, settings=SMALL, out=out, checkpoint_interval=200, **options
     )
 
 
@@ -137,35 +142,29 @@ def same_training(first: tuple[Path, deep.Training], second: tuple[Path, deep.Tr
         assert path.read_bytes() == (second[0] / "policies" / path.name).read_bytes()
 
 
-def killed_after(out: Path, checkpoints: int) -> None:
-    """Start the training in a process of its own and kill it once there are so many checkpoints."""
-    command = [sys.executable, "-c", SCRIPT, str(Path(__file__).parent), str(out)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=os.environ.copy())
-    try:
-        deadline = time.monotonic() + 240.0
-        while process.poll() is None and time.monotonic() < deadline:
-            seen = {path.name for path in checkpoint.checkpoints(out / "checkpoints")}
-            if len(seen) >= min(checkpoints, 2) and max(int(name.split("-")[0]) for name in seen) >= 200 * checkpoints:
-                break
-            time.sleep(0.01)
-        assert process.poll() is None, process.stderr.read().decode() if process.stderr else ""
-        process.send_signal(signal.SIGKILL)
-    finally:
-        process.kill()
-        process.communicate()
+def killed_after(out: Path, step: int, world: str = "corridor") -> None:
+    """Start the training in a process of its own, which is killed at the first record behind the checkpoint of this step."""
+    here = Path(__file__).parent
+    command = [sys.executable, "-c", SCRIPT, str(here), str(here.parent), str(out), world, str(step)]
+    process = subprocess.run(command, capture_output=True, check=False)
+    assert process.returncode == -signal.SIGKILL, process.stderr.decode()
+    assert max(int(path.name.split("-")[0]) for path in checkpoint.checkpoints(out / "checkpoints")) == step
+    assert not (out / "policies").exists()
 
 
 def test_a_killed_training_goes_on_and_ends_the_same(whole: tuple[Path, deep.Training], tmp_path: Path) -> None:
-    killed_after(tmp_path / "run", checkpoints=1)
-    assert not (tmp_path / "run" / "policies").exists()
+    killed_after(tmp_path / "run", 400)
     same_training(whole, (tmp_path / "run", small_training(tmp_path / "run")))
 
 
 @pytest.mark.slow
-def test_a_training_killed_several_times_ends_the_same(whole: tuple[Path, deep.Training], tmp_path: Path) -> None:
-    for checkpoints in (1, 2, 3, 4):
-        killed_after(tmp_path / "run", checkpoints=checkpoints)
-    same_training(whole, (tmp_path / "run", small_training(tmp_path / "run")))
+@pytest.mark.parametrize("world", WORLDS)
+def test_a_training_killed_several_times_ends_the_same(world: str, tmp_path: Path) -> None:
+    undisturbed = small_training(tmp_path / "whole", world=world)
+    for step in (200, 400, 600, 800):
+        killed_after(tmp_path / "run", step, world)
+    killed = small_training(tmp_path / "run", world=world)
+    same_training((tmp_path / "whole", undisturbed), (tmp_path / "run", killed))
 
 
 def test_a_damaged_checkpoint_is_named_and_the_one_before_serves(
@@ -225,7 +224,7 @@ def test_ctrl_c_just_before_a_test_loses_no_record(
 
 def test_agents_in_another_order_are_refused(whole: tuple[Path, deep.Training]) -> None:
     with pytest.raises(deep.CheckpointError, match="agents come in another order"):
-        deep.train("minatar/breakout", AGENTS[::-1], steps=1_000, seeds=2, settings=SMALL, out=whole[0])
+        deep.train(CORRIDOR, AGENTS[::-1], steps=1_000, seeds=2, settings=SMALL, out=whole[0])
 
 
 def test_a_directory_of_another_training_is_refused_with_the_difference(whole: tuple[Path, deep.Training]) -> None:
@@ -235,7 +234,7 @@ def test_a_directory_of_another_training_is_refused_with_the_difference(whole: t
         small_training(whole[0], learning_rates=1e-3)
     with pytest.raises(deep.CheckpointError, match=r"settings\.discount is 0\.99 there and 0\.9 here"):
         deep.train(
-            "minatar/breakout",
+            CORRIDOR,
             AGENTS,
             steps=10,
             seeds=2,
@@ -287,13 +286,11 @@ def test_two_trainings_do_not_share_a_directory(tmp_path: Path) -> None:
 def test_bad_input_gets_one_sentence(change: dict[str, Any], message: str) -> None:
     arguments: dict[str, Any] = {"agents": deep.DQN(), "steps": 10, "settings": SMALL, **change}
     with pytest.raises(deep.AgentError, match=message):
-        deep.train("minatar/breakout", **arguments)
+        deep.train(CORRIDOR, **arguments)
 
 
 def test_a_diverged_run_is_reported_and_kept_and_the_others_go_on(capsys: pytest.CaptureFixture[str]) -> None:
-    found = deep.train(
-        "minatar/breakout", deep.DQN(), steps=400, learning_rates=[1e-4, 1e30], settings=SMALL, quiet=False
-    )
+    found = deep.train(CORRIDOR, deep.DQN(), steps=400, learning_rates=[1e-4, 1e30], settings=SMALL, quiet=False)
     last = found.records[found.records["step"] == 400].set_index("learning_rate")["diverged"]
     assert last[1e-4] == -1
     assert 100 <= last[1e30] < 400
@@ -319,11 +316,10 @@ def test_a_policy_acts_as_it_did_and_is_plain_data(whole: tuple[Path, deep.Train
     out, found = whole
     loaded = deep.load(out / "policies" / "ada-te-bdqn-0.001.safetensors")
     trained = found.policies["ada-te-bdqn-0.001"]
-    game = envs.make("minatar/breakout")
-    _, seen = game.reset(jnp.array([0, 1], jnp.uint32))
+    _, seen = CORRIDOR.reset(jnp.array([0, 1], jnp.uint32))
     np.testing.assert_array_equal(loaded.values(seen), trained.values(seen))
     assert loaded.act(seen) == trained.act(seen)
-    assert json.loads((out / "policies" / "dqn.json").read_text())["about"]["environment"]["name"] == "minatar/breakout"
+    assert json.loads((out / "policies" / "dqn.json").read_text())["about"]["environment"]["name"] == "table"
     assert deep.load(out).about["variant"] in {"dqn", "ada-te-bdqn(0.001)"}
 
 
@@ -351,5 +347,5 @@ def test_there_must_be_a_policy(tmp_path: Path) -> None:
 
 
 def test_a_policy_refuses_observations_of_another_game(whole: tuple[Path, deep.Training]) -> None:
-    with pytest.raises(deep.AgentError, match=r"sees observations of shape \(10, 10, 4\), not \(10, 10, 10\)"):
+    with pytest.raises(deep.AgentError, match=r"sees observations of shape \(5,\), not \(10, 10, 10\)"):
         whole[1].policies["dqn"].act(np.zeros((10, 10, 10), bool))

@@ -40,6 +40,7 @@ import numpy as np
 import pytest
 
 from maxmean import mev
+from seldom import mostly_slow
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell leaves it for what it starts in the background
     signal.signal(signal.SIGINT, signal.default_int_handler)  # or the processes that tests start would not hear Ctrl-C
@@ -82,7 +83,16 @@ ORDER: tuple[str | tuple[str, ...], ...] = (
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The loops come first of all: they are on the disk when the laboratory and the documents ask for them."""
+    for item in items:
+        if isinstance(item, pytest.Function) and hasattr(item, "callspec") and _seldom(item.callspec.params):
+            item.add_marker(pytest.mark.slow)
     items.sort(key=lambda item: next((i for i, start in enumerate(ORDER) if item.nodeid.startswith(start)), len(ORDER)))
+
+
+def _seldom(params: dict[str, Any]) -> bool:
+    """A fact about every kernel and every library holds for two kernels in JAX, which takes longest to compile them."""
+    in_jax = any(isinstance(value, Kind) and value.library == "jax" for value in params.values())
+    return in_jax and params.get("kernel", mev.Gaussian()) not in (mev.Gaussian(), mev.Indicator(0.1))
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -186,9 +196,10 @@ SELDOM = Kind("jax", "float64")
 """A fact about every kind holds for its library in float32 and for its type in the two others; this one takes longest."""
 
 
-@pytest.fixture(
-    params=[pytest.param(k, marks=[pytest.mark.slow] * (k == SELDOM)) for k in KINDS], ids=str, scope="session"
-)
+USUAL = [k for k in KINDS if k != SELDOM]
+
+
+@pytest.fixture(params=mostly_slow(KINDS, USUAL), ids=str, scope="session")
 def kind(request: pytest.FixtureRequest) -> Kind:
     """Every array kind, one after the other."""
     return request.param
@@ -200,7 +211,7 @@ def kind64(request: pytest.FixtureRequest) -> Kind:
     return request.param
 
 
-@pytest.fixture(params=[k for k in KINDS if k.library != "numpy"], ids=str, scope="session")
+@pytest.fixture(params=mostly_slow([k for k in KINDS if k.library != "numpy"], USUAL), ids=str, scope="session")
 def differentiable(request: pytest.FixtureRequest) -> Kind:
     """The kinds that have gradients."""
     return request.param

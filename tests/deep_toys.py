@@ -203,6 +203,12 @@ def short_runs(program: Toy, runs: Run, copies: int = 4, *, quick: bool = False)
     return (_quick_shorts if quick else _shorts)(program, runs, copies)
 
 
+@partial(jax.jit, static_argnums=0, compiler_options=QUICK)
+def greedy_returns(program: Program, runs: Run) -> Array:
+    """The mean return of test episodes of at most 30 steps, [runs]."""
+    return jax.vmap(lambda run: rollouts.greedy_return(program, run, jnp.int32(0), 30))(runs)
+
+
 def together(runs: Sequence[Run]) -> Run:
     return jax.tree.map(lambda *leaves: np.stack(leaves), *runs)
 

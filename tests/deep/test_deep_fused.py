@@ -113,8 +113,11 @@ def with_kernels(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
 
 @pytest.mark.parametrize(
     ("agent", "changes"),
-    [(DQN(), {}), (BDQN(3), {}), (KEBDQN(k=3, layer_norm=True), {"loss": "huber"})],
-    ids=["dqn", "bdqn", "ke-bdqn with layer norm and huber"],
+    [
+        pytest.param(DQN(), {}, id="dqn"),
+        pytest.param(BDQN(3), {}, id="bdqn", marks=pytest.mark.slow),
+        pytest.param(KEBDQN(k=3, layer_norm=True), {"loss": "huber"}, id="ke-bdqn with layer norm and huber"),
+    ],
 )
 def test_an_update_with_kernels_is_one_without(
     agent: Agent, changes: dict[str, object], with_kernels: Callable[[bool], None]

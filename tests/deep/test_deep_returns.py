@@ -20,6 +20,7 @@ from maxmean.deep import DQN, KEBDQN, AgentError, Settings
 from maxmean.deep.core.replay import Transition
 from maxmean.deep.host import HostError
 from maxmean.envs import Environment, Step
+from seldom import slow
 
 Array = jax.Array
 
@@ -135,7 +136,7 @@ def check(found: Transition, begins: Any, ends: Any, wanted: Sequence[Expected])
         assert float(found.reward[i]) == pytest.approx(each.reward, rel=1e-6)
 
 
-@pytest.mark.parametrize("n", [2, 3, 5, 7])
+@pytest.mark.parametrize("n", [2, 5, *slow(3, 7)])
 @pytest.mark.parametrize("steps", [1, 7, 40])
 def test_what_the_device_stores_is_the_definition(n: int, steps: int) -> None:
     """Whenever one looks: transitions whose episode goes on have grown as far as it has come."""
@@ -157,7 +158,7 @@ def test_a_replay_that_wraps_around_forgets_the_oldest_and_lengthens_the_rest() 
     check(found, begins, ends, [expected(3, *each) for each in trajectory(37)[27:]])
 
 
-@pytest.mark.parametrize("n", [2, 3, 5])
+@pytest.mark.parametrize("n", [3, *slow(2, 5)])
 @pytest.mark.parametrize("mode", ["next_step", "same_step", "alone"])
 def test_what_the_host_stores_is_the_definition(n: int, mode: str) -> None:
     """In one environment and in three, which end their episodes at different times and begin anew in either of two ways."""

@@ -26,6 +26,7 @@ from maxmean.lab.run import SHIPPED
 from maxmean.lab.store import Store
 from maxmean.lab.tables import TableError, TableLayout, as_csv, read_table
 from maxmean.storage import as_parquet
+from seldom import mostly_slow
 
 ESCAPE = "\x1b[31m\u202e\r\n"
 
@@ -212,9 +213,11 @@ def test_a_spreadsheet_takes_no_text_for_a_formula() -> None:
     assert rows["n"].tolist() == [-1] * len(texts)
 
 
-@pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=lambda experiment: experiment.name)
-def test_our_own_tables_are_what_they_were_as_csv(experiment: object) -> None:
-    name = experiment.name  # type: ignore[attr-defined]
+LARGE = ("minatar", "maximization-bias")
+
+
+@pytest.mark.parametrize("name", mostly_slow(EXPERIMENTS, [name for name in EXPERIMENTS if name not in LARGE]))
+def test_our_own_tables_are_what_they_were_as_csv(name: str) -> None:
     results = load(Store(SHIPPED, create=False), EXPERIMENTS[name], "study" if name == "minatar" else "paper", 0)
     assert results is not None
     assert (

@@ -15,6 +15,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from inside import maxmean
 from maxmean.lab.claims import judge
 from maxmean.lab.engines import Inline
 from maxmean.lab.progress import Silent
@@ -180,7 +181,7 @@ def kill_and_resume(command: list[str], out: Path, arguments: list[str], kills: 
 
 
 def test_killed_runs_resume_to_the_same_bits(tmp_path: Path) -> None:
-    subprocess.run([*ONE, "--out", str(tmp_path / "whole"), "--engine", "inline", "--quiet"], check=True)
+    assert maxmean(*ONE[3:], "--out", tmp_path / "whole", "--engine", "inline", "--quiet").returncode == 0
     assert kill_and_resume(ONE, tmp_path / "out", ["--workers", "2"], kills=1, seed=5) == 1
     assert checksums(tmp_path / "out") == checksums(tmp_path / "whole")
 

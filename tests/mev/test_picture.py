@@ -11,6 +11,7 @@ import pytest
 import maxmean as mm
 from maxmean.mev import picture
 from maxmean.mev.show import visible
+from seldom import mostly_slow
 from strangers import nothing_runs
 
 RNG = np.random.default_rng(1)
@@ -37,7 +38,7 @@ ODD = [
 ]
 
 
-@pytest.mark.parametrize("name", ODD)
+@pytest.mark.parametrize("name", mostly_slow(ODD, ["$\\frac", "<script>x</script>", "a\nb", "", "L" * 500]))
 def test_names_are_text(name: str, tmp_path: Path) -> None:
     """Without a warning: pytest makes errors of them."""
     for k, values in enumerate(([5.0, 6.0, 5.5], [-5.0, -6.0, -4.0])):  # as the winner and as the other

@@ -26,6 +26,7 @@ from maxmean import DQN, KEBDQN, TEBDQN, AdaTEBDQN, envs, mev
 from maxmean.deep import EpsilonGreedy, HeadPerEpisode, Optimistic
 from maxmean.deep.host import HostAgent, HostError, plain
 from maxmean.deep.networks import Perceptron
+from seldom import mostly_slow
 
 
 def same(first: HostAgent, second: HostAgent) -> None:
@@ -56,7 +57,7 @@ WORLDS = {
 }
 
 
-@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize("world", mostly_slow(WORLDS, ["walk", "blackjack", "same-step"]))
 def test_what_was_saved_and_loaded_goes_on_as_if_never_stopped(world: str, tmp_path: Path) -> None:
     make = WORLDS[world]
     single = Walk if world in ("next-step", "same-step") else make

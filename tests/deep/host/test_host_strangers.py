@@ -21,6 +21,7 @@ from maxmean import DQN, KEBDQN, AdaTEBDQN, mev
 from maxmean.deep import EpsilonGreedy
 from maxmean.deep.host import HostError, plain, saving, stored, watch
 from maxmean.deep.networks import Convolution, Nature, Perceptron
+from seldom import slow
 from strangers import NASTY, drop, entries, forge_agent, nothing_runs, put
 
 CARTPOLE = "CartPole-v1"
@@ -129,7 +130,7 @@ def test_a_state_that_is_in_no_episode_is_refused(place: str, value: Any, file: 
         KEBDQN.load(file, CARTPOLE)
 
 
-def everything() -> list[tuple[str, Any]]:
+def everything(many: int) -> list[tuple[str, Any]]:
     """Every entry of a saved agent taken away, and with some values of other kinds in its place, others for each."""
     places = [
         "format", "about", "about/algorithm", "about/world", "about/world/shape", "about/world/actions", "about/agent",
@@ -142,15 +143,16 @@ def everything() -> list[tuple[str, Any]]:
         "environment/0/_elapsed_steps", "environment/3/state", "environment/3/random", "environment/3/random/state",
         "environment/3/random/state/state", "environment/3/random/has_uint32",
     ]  # fmt: skip
-    return [(place, value) for i, place in enumerate(places) for value in ("drop", *(2 * NASTY)[4 * i % 14 :][:4])]
+    return [(place, value) for i, place in enumerate(places) for value in ("drop", *(2 * NASTY)[4 * i % 14 :][:many])]
 
 
-def test_no_entry_of_another_kind_ends_in_anything_but_a_sentence(file: Path, saved: Path) -> None:
-    """Each entry is missing once, and has four of the nasty values; what is not refused loads and plays."""
+@pytest.mark.parametrize("many", [1, *slow(4)])
+def test_no_entry_of_another_kind_ends_in_anything_but_a_sentence(file: Path, saved: Path, many: int) -> None:
+    """Each entry is missing once, and has so many of the nasty values; what is not refused loads and plays."""
     env, seen, accepted = gymnasium.make(CARTPOLE), np.zeros(4, np.float32), []
     with safe_open(saved, "numpy") as opened:
         known = set(entries(json.loads(opened.metadata()["maxmean"])))
-    for place, value in everything():
+    for place, value in everything(many):
         assert place in known or place.startswith("environment/"), f"there is no entry {place}"
         shutil.copy(saved, file)
         forge_agent(file, drop(place) if value == "drop" else put(place, value))

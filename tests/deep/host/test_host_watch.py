@@ -18,6 +18,7 @@ from maxmean.cli import app
 from maxmean.deep.host import HostError, watch
 from maxmean.deep.host.making import make_env
 from maxmean.deep.watch import WIDTH
+from seldom import slow
 
 BREAKOUT = "maxmean/Breakout-v0"  # it draws itself without pygame
 
@@ -64,7 +65,7 @@ def test_an_episode_is_cut_where_the_frames_end(tmp_path: Path) -> None:
     assert [moment.over for moment in watch.play(policy, env, frames=3)] == [False] * 3
 
 
-@pytest.mark.parametrize("kind", [DQN, KEBDQN, MaxMinDQN])
+@pytest.mark.parametrize("kind", [KEBDQN, *slow(DQN, MaxMinDQN)])
 def test_what_is_watched_acts_as_what_was_saved(kind: Any, tmp_path: Path) -> None:
     """Also after a training in a vector environment; the name may come without its ending."""
     vector = gymnasium.make_vec("CartPole-v1", 2, vectorization_mode="sync")

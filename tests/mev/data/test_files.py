@@ -11,6 +11,7 @@ import pytest
 
 from maxmean.mev.data.files import stream_table
 from maxmean.mev.errors import DataError
+from seldom import slow
 
 
 def test_columns_of_csv_are_text_whatever_they_hold(tmp_path: Path) -> None:
@@ -48,7 +49,7 @@ path, luck, counts = sys.argv[1], random.Random(0), {"read": 0, "refused": 0}
 pd.DataFrame({"option": list("abc") * 40, "value": [0.5] * 120}).to_parquet(path)
 whole = open(path, "rb").read()
 for place in range(len(whole) - 8 - int.from_bytes(whole[-8:-4], "little"), len(whole)):
-    for bit in luck.sample(range(8), 3):
+    for bit in luck.sample(range(8), int(sys.argv[2])):
         changed = bytearray(whole)
         changed[place] ^= 1 << bit
         open(path, "wb").write(changed)
@@ -61,9 +62,10 @@ print(min(counts.values()))
 """
 
 
-def test_no_byte_of_a_parquet_files_footer_ends_the_process(tmp_path: Path) -> None:
+@pytest.mark.parametrize("bits", [1, *slow(4)])
+def test_no_byte_of_a_parquet_files_footer_ends_the_process(bits: int, tmp_path: Path) -> None:
     """PyArrow calls abort for some of them when it is asked for the description of a column."""
-    command = [sys.executable, "-W", "ignore", "-c", FOOTERS, str(tmp_path / "data.parquet")]
+    command = [sys.executable, "-W", "ignore", "-c", FOOTERS, str(tmp_path / "data.parquet"), str(bits)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stderr) == (0, "")
     assert int(done.stdout) > 100

@@ -265,7 +265,7 @@ def test_a_pipe_may_hand_over_one_byte_at_a_time(write: Write, kind: str) -> Non
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
-@pytest.mark.parametrize("flags", [[], ["--quiet"]])
+@pytest.mark.parametrize("flags", [*slow([]), ["--quiet"]])
 def test_nobody_waits_in_silence_for_a_pipe(tmp_path: Path, flags: list[str]) -> None:
     os.mkfifo(pipe := tmp_path / "pipe.csv")
     with shell("estimate", str(pipe), "--json", "-m", "me", *QUICK, *flags) as process:
@@ -287,7 +287,11 @@ def test_nobody_waits_in_silence_for_a_pipe(tmp_path: Path, flags: list[str]) ->
 @pytest.mark.skipif(shutil.which("bash") is None, reason="process substitution is the shell's")
 @pytest.mark.parametrize(
     ("writer", "status", "said"),
-    [("cat table.csv", 0, ""), ("sleep 1; cat table.csv", 0, ""), ("true", 2, "maxmean: '/dev/fd/.*' is empty\n")],
+    [
+        pytest.param("cat table.csv", 0, "", marks=pytest.mark.slow),
+        ("sleep 1; cat table.csv", 0, ""),
+        ("true", 2, "maxmean: '/dev/fd/.*' is empty\n"),
+    ],
 )
 def test_what_another_process_writes_is_read(write: Write, tmp_path: Path, writer: str, status: int, said: str) -> None:
     write(LONG)

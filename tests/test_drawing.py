@@ -12,6 +12,7 @@ import pytest
 
 from maxmean.drawing import check_matplotlibrc
 from maxmean.untrusted import ContentError
+from seldom import mostly_slow
 
 pytest.importorskip("matplotlib")
 
@@ -57,7 +58,7 @@ COMMANDS = {
 }
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", mostly_slow(COMMANDS, ["estimate", "reproduce"]))
 def test_every_command_that_draws_says_so_before_it_begins(command: str, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "matplotlibrc")
     (tmp_path / "table.csv").write_text("option,value\na,1\na,2\nb,3\nb,5\n")

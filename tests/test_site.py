@@ -17,6 +17,7 @@ from maxmean.lab.claims import Measured, Verdict
 from maxmean.lab.experiment import Results
 from maxmean.lab.experiments.minatar.study import Settings
 from maxmean.lab.experiments.minatar.variants import LABELS
+from seldom import slow
 
 ROOT = Path(__file__).parents[1]
 OTHERS = sorted({variant.partition(":")[0] for variant in LABELS} - {"dqn", "bdqn"})
@@ -99,7 +100,7 @@ def test_every_algorithm_has_its_page_and_every_page_its_curve(build: ModuleType
         assert not studied or name in set(build.study()["agent"])
 
 
-@pytest.mark.parametrize("name", ["dqn", "bdqn", *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)])
+@pytest.mark.parametrize("name", ["bdqn", *slow("dqn", *OTHERS)])
 def test_a_curve_is_one_picture(build: ModuleType, name: str) -> None:
     assert build.curve(name).count("<svg") == 1
 

@@ -9,9 +9,10 @@ import optax
 import pytest
 
 from maxmean.deep.core.optimizers import adam
+from seldom import slow
 
 
-@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e3])
+@pytest.mark.parametrize("scale", [1e-6, *slow(1.0, 1e3)])
 def test_adam_takes_optaxs_steps(scale: float) -> None:
     """From the first step, whose corrections are largest, to where they have vanished; and where a gradient is zero."""
     rng = np.random.default_rng(0)

@@ -14,6 +14,7 @@ from envs.recording import original
 from maxmean.envs.environment import EnvError
 from maxmean.envs.minatar import GAMES, LEFT, NOOP, RIGHT, Asterix, Breakout, Freeway, MinAtar, SpaceInvaders
 from maxmean.envs.pictures import render
+from seldom import mostly_slow
 
 games = pytest.mark.parametrize("game", [GAMES[name] for name in sorted(GAMES)])
 
@@ -116,10 +117,7 @@ def test_last_action_survives_a_reset() -> None:
     assert package.last_action == RIGHT
 
 
-@pytest.mark.parametrize(
-    "game",
-    [pytest.param(each, marks=[pytest.mark.slow] * (each in (Asterix, SpaceInvaders))) for each in GAMES.values()],
-)
+@pytest.mark.parametrize("game", mostly_slow(GAMES.values(), [Breakout, Freeway]))
 @pytest.mark.parametrize("plain", [pytest.param(0, id="short"), pytest.param(300, id="long", marks=pytest.mark.slow)])
 def test_it_makes_no_difference_how_a_game_is_run(game: type[MinAtar], plain: int) -> None:
     """Four games at once or one by one; compiled or, for the first ``plain`` frames, not; with typed keys or raw ones."""

@@ -116,7 +116,7 @@ def test_heavy_libraries_are_imported_by_those_who_use_them(module: str, hidden:
     ("package", "call"),
     [
         ("gymnasium", "envs.to_gymnasium(envs.make('minatar/breakout'))"),
-        ("gymnasium", "envs.register_gymnasium()"),
+        pytest.param("gymnasium", "envs.register_gymnasium()", marks=pytest.mark.slow),
         ("gymnax", "envs.make('gymnax/CartPole-v1')"),
         ("jax", "envs.list()"),
     ],

@@ -20,6 +20,7 @@ from maxmean.lab.experiments.which import errors_of, observed
 from maxmean.lab.run import SHIPPED, load, load_best, verdicts
 from maxmean.lab.store import Store
 from maxmean.mev import theory
+from seldom import slow
 
 ALL = list(EXPERIMENTS.values())
 USUAL = [experiment for experiment in ALL if not experiment.only_by_name]
@@ -74,7 +75,7 @@ def test_without_dependence_the_simulation_is_the_exact_theory(shipped: Store, n
     assert np.all(np.abs(found.mean(axis=0) - exact) < 5 * error + 0.01)
 
 
-@pytest.mark.parametrize("rho", [0.25, 0.5, 0.75])
+@pytest.mark.parametrize("rho", [0.5, *slow(0.25, 0.75)])
 @pytest.mark.parametrize("name", ["me", "cve", "te", "ke", "te*", "ke*"])
 def test_with_correlation_the_simulation_is_the_exact_theory(shipped: Store, name: str, rho: float) -> None:
     results = load(shipped, EXPERIMENTS["correlation"], "paper", 0)

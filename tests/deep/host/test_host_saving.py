@@ -251,7 +251,7 @@ run(Path(sys.argv[3]))
 def run(path: Path) -> Any:
     """A training that saves itself at each record, and goes on from what it finds."""
     agent = DQN.load(path, Walk(), eval_env=Walk()) if path.exists() else DQN(Walk(), eval_env=Walk(), **small())
-    return agent.learn(1_000 - agent.num_timesteps, callback=lambda row: agent.save(path) and None)
+    return agent.learn(400 - agent.num_timesteps, callback=lambda row: agent.save(path) and None)
 
 
 def test_a_killed_training_ends_the_same(tmp_path: Path) -> None:

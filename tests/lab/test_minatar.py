@@ -22,13 +22,14 @@ import pytest
 from rich.console import Console
 
 from inside import maxmean
+from maxmean import deep
 from maxmean.lab.change import change
 from maxmean.lab.claims import MARGIN, Measured, judge
 from maxmean.lab.engines import Task, make_engine
 from maxmean.lab.errors import LabError
 from maxmean.lab.experiment import Results, plain
 from maxmean.lab.experiments import EXPERIMENTS
-from maxmean.lab.experiments.minatar import forecast
+from maxmean.lab.experiments.minatar import forecast, study
 from maxmean.lab.experiments.minatar.claims import near_zero
 from maxmean.lab.experiments.minatar.ends import mean_over_games
 from maxmean.lab.experiments.minatar.figures import fifths_figure, game_figure, long_figure
@@ -56,6 +57,17 @@ TINY = Settings(
     test_interval=100,
     together=True,
 )
+
+
+@pytest.fixture
+def small_networks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trainings whose numbers nobody looks at have few weights, and few episodes in their tests."""
+    usual = study.training_settings
+
+    def small(settings: Settings) -> deep.Settings:
+        return replace(usual(settings), hidden=8, replay_capacity=400, test_episodes=2, bias_episodes=2)
+
+    monkeypatch.setattr(study, "training_settings", small)
 
 
 STEPS = MINATAR.settings("study").steps
@@ -142,6 +154,7 @@ def test_the_studys_longer_runs_are_those_of_the_papers_scale() -> None:
     assert [shard.key for shard in study] == [own.key] == ["5b0d2655cb66dc3124b8"]
 
 
+@pytest.mark.usefixtures("small_networks")
 def test_runs_of_other_lengths_are_kept_apart(tmp_path: Path) -> None:
     """They are computed with their own number of steps, and neither a claim nor a table of the study has them."""
     settings = replace(TINY, seeds=1, besides=("breakout@1e-4 dqn steps=200",))
@@ -196,6 +209,7 @@ def test_further_groups_belong_to_the_games_that_are_chosen() -> None:
     assert by_game["breakout", "freeway"][-2:] == [("freeway", 1e-5, ["dqn", "bdqn"]), ("breakout", 1e-4, ["ddqn"])]
 
 
+@pytest.mark.usefixtures("small_networks")
 def test_a_shard_is_a_tidy_table_and_becomes_figures(tmp_path: Path) -> None:
     (part,) = MINATAR.parts(TINY)
     table = MINATAR.resume(TINY, part, np.random.default_rng(0), tmp_path / "state")
@@ -213,6 +227,7 @@ def test_a_shard_is_a_tidy_table_and_becomes_figures(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(again, table)
 
 
+@pytest.mark.usefixtures("small_networks")
 @pytest.mark.parametrize("terminal", [True, False])
 def test_a_long_shard_says_how_far_it_is(tmp_path: Path, terminal: bool) -> None:
     """Beside the number of shards, on the same console; on a terminal both are lines that change."""
@@ -228,6 +243,7 @@ def test_a_long_shard_says_how_far_it_is(tmp_path: Path, terminal: bool) -> None
         assert part in said
 
 
+@pytest.mark.usefixtures("small_networks")
 def test_a_long_shard_is_silent_when_asked(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (task,) = [Task(MINATAR, TINY, shard, tmp_path / "state") for shard in MINATAR.shards(TINY, 0)]
     assert all(outcome.table for outcome in make_engine("inline", None, None).run([task]))

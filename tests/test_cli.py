@@ -250,7 +250,7 @@ def test_ragged_columns_and_quoted_line_breaks(run: Run, write: Write) -> None:
     assert set(found["skipped"]) == {"te*", "ke*"}
 
 
-@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("kind", [*slow("csv"), "parquet"])
 def test_a_pipe_may_hand_over_one_byte_at_a_time(write: Write, kind: str) -> None:
     path = write(pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 5.0]}), f"t.{kind}")
     process = shell("estimate", "-", "--json", "--quiet", "-m", "me", *QUICK, stdin=subprocess.PIPE)

@@ -14,6 +14,7 @@ from gymnasium.utils.env_checker import check_env
 
 from maxmean import envs
 from maxmean.envs.minatar import LEFT
+from seldom import mostly_slow
 
 GAMES = envs.list()
 Transition = tuple[Any, float, bool, bool]
@@ -37,7 +38,11 @@ def same(one: list[Transition], two: list[Transition]) -> bool:
     )
 
 
-@pytest.mark.parametrize("game", GAMES)
+FEW = ("minatar/breakout", "minatar/seaquest")
+"""The least game and the largest."""
+
+
+@pytest.mark.parametrize("game", mostly_slow(GAMES, FEW))
 def test_gymnasium_finds_nothing_wrong(game: str) -> None:
     """Not even something to warn about: pytest makes errors of warnings."""
     check_env(envs.to_gymnasium(envs.make(game)), skip_render_check=True)
@@ -45,7 +50,7 @@ def test_gymnasium_finds_nothing_wrong(game: str) -> None:
     check_env(gymnasium.make(gymnasium_id, render_mode="rgb_array").unwrapped)
 
 
-@pytest.mark.parametrize("game", GAMES)
+@pytest.mark.parametrize("game", mostly_slow(GAMES, FEW))
 def test_the_same_seed_is_the_same_play_whatever_was_played_before(game: str) -> None:
     env = envs.to_gymnasium(envs.make(game))
     first = play(env, 7)

@@ -48,7 +48,7 @@ def test_minimal_actions_are_the_packages(game: type[MinAtar]) -> None:
     assert list(env.observation.shape) == package.state_shape()
 
 
-@games
+@pytest.mark.parametrize("game", mostly_slow(GAMES.values(), [Breakout, Freeway]))
 def test_minimal_actions_are_played_as_full_ones(game: type[MinAtar]) -> None:
     env = game(minimal_actions=True, sticky=0.0)
     state, _ = env.reset(jax.random.key(0))

@@ -5,6 +5,8 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
+# Half of the set-up would go into compiling modules that nobody imports; Python compiles the others when it imports them.
+INSTALL := $(PIP) install --no-compile --constraint constraints.txt
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-slow benchmark results docs lint format clean
@@ -15,13 +17,13 @@ help:  ## list the commands
 $(VENV)/core: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "maxmean needs Python 3.11 or newer; name one with PYTHON=...")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) install --constraint constraints.txt --editable '.[tabular]'
+	$(INSTALL) --editable '.[tabular]'
 	@touch $@
 
 # torch is named with its version on its own: a range would fetch the newest build with its CUDA packages.
 $(VENV)/full: $(VENV)/core
-	$(PIP) install --constraint constraints.txt torch==2.13.0
-	$(PIP) install --constraint constraints.txt --editable '.[test,deep,gymnasium,jax,ray,tabular,torch]'
+	$(INSTALL) torch==2.13.0
+	$(INSTALL) --editable '.[test,deep,gymnasium,jax,ray,tabular,torch]'
 	@touch $@
 
 demo: $(VENV)/core  ## reproduce the paper's experiments at the quick scale; ends with the path of the report
@@ -57,7 +59,7 @@ results: $(VENV)/full  ## compute the shipped results anew, at the paper's scale
 	$(BIN)/python docs/write_results.py
 
 $(VENV)/docs: $(VENV)/core
-	$(PIP) install --constraint constraints.txt --editable '.[docs]'
+	$(INSTALL) --editable '.[docs]'
 	@touch $@
 
 docs: $(VENV)/docs  ## the documentation site, in out/site

@@ -14,7 +14,7 @@ from scipy import stats
 
 from maxmean.mev.errors import ArgumentError
 from maxmean.mev.inference import maximum_interval, maximum_rate_interval
-from maxmean.mev.inference.tails import first_true, smallest_count
+from maxmean.mev.inference.tails import first_above, smallest_count
 
 TAIL, LATER = 0.025, 0.0225
 """Of a 95% interval: each tail, and what the first step leaves to the second."""
@@ -141,7 +141,7 @@ def test_the_smallest_count_is_the_smallest() -> None:
 
 
 def test_the_first_that_is_accepted_comes_before_a_gap() -> None:
-    assert first_true(lambda t: (t > 0.5) & ~((t > 0.6) & (t < 0.9)), 0.0, 1.0) == pytest.approx(0.5, abs=1e-9)
+    assert first_above(lambda t: np.where((t > 0.5) & ~((t > 0.6) & (t < 0.9)), 1.0, -1.0), 0.0, 1.0) == pytest.approx(0.5, abs=1e-9)
 
 
 @pytest.mark.parametrize(

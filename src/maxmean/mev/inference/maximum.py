@@ -20,7 +20,7 @@ import numpy as np
 from ..arrays import Array
 from .checks import checked, checked_counts, checked_freedom, tail_of
 from .simultaneous import correlation_of, diagonal, student_points
-from .tails import at_least, first_true, largest_rate, smallest_count, tail_probability, upper_quantile
+from .tails import at_least, first_above, largest_rate, smallest_count, tail_probability, upper_quantile
 
 _FIRST_STEP = 0.1
 """The share of each tail that the first step spends, as the authors recommend."""
@@ -90,14 +90,14 @@ def _lower_end(x: np.ndarray, s: np.ndarray, df: np.ndarray, tail: float, exceed
     first = _FIRST_STEP * tail
     bounds = x + upper_quantile(first / len(x), df) * s
 
-    def accepted(t: np.ndarray) -> np.ndarray:
+    def surplus(t: np.ndarray) -> np.ndarray:
         strongest = np.min(tail_probability((x - t[:, None]) / s, df), axis=-1)
         behind = np.maximum((t[:, None] - bounds) / s, 0.0)
-        return exceeds(strongest, behind) >= tail - first
+        return exceeds(strongest, behind) - (tail - first)
 
     # All count as equal to t: what is rejected then is rejected before any option stops counting.
     least = float(np.max(x - upper_quantile((tail - first) / len(x), df) * s))
-    return first_true(accepted, least, float(np.max(x)))
+    return first_above(surplus, least, float(np.max(x)))
 
 
 def _independent(df: np.ndarray) -> Exceeds:
@@ -109,13 +109,11 @@ def _independent(df: np.ndarray) -> Exceeds:
 
 
 def _correlated(correlation: np.ndarray, df: float) -> Exceeds:
-    points = student_points(correlation, df)
+    points = np.ascontiguousarray(student_points(correlation, df).T)
 
     def exceeds(strongest: np.ndarray, behind: np.ndarray) -> np.ndarray:
         heights = upper_quantile(strongest, np.asarray(df))
-        return np.array(
-            [np.mean(np.max(points - row, axis=-1) >= height) for row, height in zip(behind, heights, strict=True)]
-        )
+        return np.array([np.mean((points >= limits[:, None]).any(axis=0)) for limits in heights[:, None] + behind])
 
     return exceeds
 
@@ -136,11 +134,11 @@ def maximum_rate_interval(successes: Array, trials: Array, *, level: float = 0.9
 
     bounds = largest_rate(k, n, first / len(k))
 
-    def accepted(t: np.ndarray) -> np.ndarray:
+    def surplus(t: np.ndarray) -> np.ndarray:
         rate = np.broadcast_to(t[:, None], (len(t), len(k)))
         strongest = np.min(at_least(k, n, rate), axis=-1)
         needed = smallest_count(strongest[:, None], n, rate)
         each = at_least(needed, n, np.minimum(rate, bounds))
-        return -np.expm1(np.sum(np.log1p(-np.minimum(each, 1.0 - 1e-16)), axis=-1)) >= tail - first
+        return -np.expm1(np.sum(np.log1p(-np.minimum(each, 1.0 - 1e-16)), axis=-1)) - (tail - first)
 
-    return first_true(accepted, 0.0, float(np.max(k / n))), float(np.max(largest_rate(k, n, tail)))
+    return first_above(surplus, 0.0, float(np.max(k / n))), float(np.max(largest_rate(k, n, tail)))

@@ -177,22 +177,22 @@ class _Pairs:
     def _exceeding(self, i: int, spreads: np.ndarray, limits: np.ndarray) -> float:
         if self.correlation is not None:
             others = spreads > 0
-            gaps = (self.points[:, others] - self.points[:, [i]]) / spreads[others]
-            return float(np.mean((gaps >= limits[others]).any(axis=-1)))
+            gaps = self.points[others] - self.points[i]
+            return float(np.mean((gaps >= (limits[others] * spreads[others])[:, None]).any(axis=0)))
         errors = np.sqrt(self.variances)
         heights = limits * spreads + _NODES[:, None] * errors[i]
-        logs = special(np).log_ndtr(heights / np.maximum(errors, 1e-12 * errors.max()))
-        logs[:, i] = 0.0
-        return 1 - float(_WEIGHTS @ np.exp(logs.sum(axis=-1)))
+        below = special(np).ndtr(heights / np.maximum(errors, 1e-12 * errors.max()))
+        below[:, i] = 1.0
+        return 1 - float(_WEIGHTS @ below.prod(axis=-1))
 
     @cached_property
     def points(self) -> np.ndarray:
-        """Points that fill N(0, covariances) evenly, [draws, options]."""
+        """Points that fill N(0, covariances) evenly, [options, draws]."""
         errors = np.sqrt(self.variances)
         doubtful = errors > 0
         points = student_points(np.eye(int(doubtful.sum())) if self.correlation is None else self.correlation)
-        whole = np.zeros((len(points), self.options))
-        whole[:, doubtful] = points * errors[doubtful]
+        whole = np.zeros((self.options, len(points)))
+        whole[doubtful] = (points * errors[doubtful]).T
         return whole
 
 
@@ -218,13 +218,16 @@ def _step_down(pairs: _Pairs, alpha: float) -> np.ndarray:
     better = np.isposinf(scores)
     open_ = (spreads > 0) & ~np.eye(pairs.options, dtype=bool)
     while open_.any():
-        j, i = np.nonzero(open_)
-        largest = np.full(len(pairs.points), -np.inf)
-        step = max(1, _HELD // len(largest))
-        for k in range(0, len(j), step):
-            a, b = j[k : k + step], i[k : k + step]
-            gaps = (pairs.points[:, a] - pairs.points[:, b]) / spreads[a, b]
-            np.maximum(largest, gaps.max(axis=-1), out=largest)
+        points = pairs.points
+        largest = np.full(points.shape[1], -np.inf)
+        for i in range(pairs.options):
+            # Both directions of a pair are one absolute difference, as long as neither is rejected.
+            both, one = np.flatnonzero(open_[:i, i] & open_[i, :i]), np.flatnonzero(open_[:, i] & ~open_[i])
+            for others, size in ((both, np.abs), (one, np.asarray)):
+                for j in others:
+                    gap = points[j] - points[i]
+                    gap /= spreads[j, i]
+                    np.maximum(largest, size(gap), out=largest)
         rejected = open_ & (scores > max(float(np.quantile(largest, 1 - alpha)), 0.0))
         if not rejected.any():
             break

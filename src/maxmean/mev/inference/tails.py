@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 _GRID = 34
-"""Values of t among which the first one that is not rejected is looked for, before it is made exact."""
+"""Values among which the first one that is accepted is looked for, before it is made exact."""
 
 
 def upper_quantile(tail: float | np.ndarray, freedom: np.ndarray) -> np.ndarray:
@@ -63,22 +63,22 @@ def smallest_count(tail: np.ndarray, trials: np.ndarray, rate: np.ndarray) -> np
     return high
 
 
-def first_true(
-    accepted: Callable[[np.ndarray], np.ndarray], low: float, high: float, *, close: float = 0.0, at_once: int = 1
-) -> float:
-    """The smallest value between ``low`` and ``high`` that is accepted; ``high`` is.
+def first_above(surplus: Callable[[np.ndarray], np.ndarray], low: float, high: float) -> float:
+    """The smallest value between ``low`` and ``high`` at which ``surplus`` is not negative; at ``high`` it is not.
 
-    What is accepted begins somewhere and may have gaps: a grid finds the first of its values, and then where it begins is made
-    exact to twelve digits or to ``close``, by bisection or with more than one value ``at_once``.
+    There may be gaps: a grid finds the first of its values, and where the surplus begins before it is made exact to twelve digits.
     """
+    from scipy.optimize import brentq
 
-    def step(low: float, high: float, values: int) -> tuple[float, float]:
-        grid = np.linspace(low, high, values + 2)[1:-1]
-        inside = accepted(grid)
-        first = int(np.argmax(inside)) if inside.any() else len(grid)
-        return [low, *grid.tolist()][first], [*grid.tolist(), high][first]
+    grid = np.linspace(low, high, _GRID)
+    inside = surplus(grid[:-1]) >= 0
+    first = int(np.argmax(inside)) if inside.any() else len(grid) - 1
+    if first == 0:
+        return float(low)
+    ends = {float(grid[first - 1]): -1.0, float(grid[first]): 1.0}  # signs suffice where the sizes are not known
 
-    low, high = step(low, high, _GRID - 2)
-    while low < (low + high) / 2 < high and high - low > max(1e-12 * max(abs(low), abs(high)), close):
-        low, high = step(low, high, at_once)
-    return float(high)
+    def size(value: float) -> float:
+        found = float(surplus(np.array([value]))[0])
+        return ends[value] * (abs(found) + 1e-300) if value in ends else found
+
+    return float(brentq(size, *ends, xtol=1e-12 * max(abs(low), abs(high), 1e-300), rtol=1e-14))

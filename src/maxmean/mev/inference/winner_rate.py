@@ -15,13 +15,8 @@ import numpy as np
 
 from ..arrays import Array
 from .checks import checked_beta, checked_counts, checked_rank, tail_of
-from .tails import at_least, first_true, largest_rate, smallest_count, smallest_rate
+from .tails import at_least, first_above, largest_rate, smallest_count, smallest_rate
 from .winner import BOUND_SHARE, Winner, WinnerMean
-
-_CLOSE = 1e-12
-"""Rates that differ by less are the same."""
-_AT_ONCE = 32
-"""Rates tried at once: a few of them take no longer than one."""
 
 
 def infer_winner_rate(
@@ -123,15 +118,15 @@ class _Truncated:
 
     def answer(self, alpha: float) -> WinnerMean:
         low, high = self.lower_end(alpha / 2), 1 - self.mirrored.lower_end(alpha / 2)
-        value = self._first(lambda p: self._share(self.count, p) + self._share(self.count + 1, p) >= 1.0, 1.0)
+        value = self._first(lambda p: self._share(self.count, p) + self._share(self.count + 1, p) - 1.0, 1.0)
         return WinnerMean(min(max(value, low), high), (low, high))
 
     def lower_end(self, tail: float) -> float:
         """The smallest rate under which so large a count has probability ``tail``, at most the observed one."""
-        return self._first(lambda p: self._share(self.count, p) >= tail, self.count / self.trials)
+        return self._first(lambda p: self._share(self.count, p) - tail, self.count / self.trials)
 
-    def _first(self, accepted: Callable[[np.ndarray], np.ndarray], most: float) -> float:
-        return first_true(accepted, 0.0, most, close=_CLOSE * most, at_once=_AT_ONCE) if self.count else 0.0
+    def _first(self, surplus: Callable[[np.ndarray], np.ndarray], most: float) -> float:
+        return first_above(surplus, 0.0, most) if self.count else 0.0
 
     def _share(self, low: float, rates: np.ndarray) -> np.ndarray:
         """P(at least so large a count)."""

@@ -1,9 +1,12 @@
-"""How often the answers of `maxmean.estimate` hold, in 64 settings with known truth: intervals, sets, ranks, shrinkage.
+"""How often the answers of `maxmean.estimate` hold, in 68 settings with known truth: intervals, sets, ranks, shrinkage.
 
     python benchmarks/coverage.py --workers 2
 
-prints a table. Each setting is a file when it is done: stop the program any time, and the same command computes what is missing.
+prints tables. Each setting is a file when it is done: stop the program any time, and the same command computes what is missing.
 With 2,000 data sets a setting, a share of 95% has a standard error of half a point.
+
+`--peer` names a Python that has the package multiple-inference (1.2.0, with scipy < 1.12, numpy < 2 and pandas < 2.2), whose hybrid
+interval of the winner's mean is computed from the first 100 data sets of each setting.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import subprocess
 import sys
 import time
 import zlib
@@ -23,10 +27,14 @@ from typing import Any
 import numpy as np
 
 import maxmean as mm
+from maxmean.mev.estimate import Estimate
 from maxmean.storage import write_whole
 
-RANKED = 10
-"""Ranks, which take longest, are looked at in one of so many data sets."""
+NORMAL = 1.959963984540054
+TOP = 3
+PLACES = 4
+"""The second place and the leading three, which have to be asked for, are looked at in one of so many data sets."""
+PEER_SETS = 100
 
 Draw = Callable[[np.random.Generator], dict[str, Any]]
 
@@ -107,9 +115,15 @@ def settings() -> Iterator[Setting]:
             yield Setting(f"rates, 10 options, all {rate:g}, n = {n:,}", rates, counts(rates, n))
         rates = np.linspace(rate / 2, rate, 10)
         yield Setting(f"rates, 10 options, {rate / 2:g} to {rate:g}, n = 200", rates, counts(rates, 200))
+    for options in (2, 50):
+        rates = np.full(options, 0.05)
+        yield Setting(f"rates, {options} options, all 0.05, n = 200", rates, counts(rates, 200))
     for n in (20, 200):
         yield Setting(f"log-normal, 10 options, equal, n = {n}", np.zeros(10), skewed(10, n))
         yield Setting(f"Student's t with 3 degrees, 10 options, equal, n = {n}", np.zeros(10), heavy(10, n))
+    for n in (5, 10):
+        means = shapes(10, math.sqrt(0.5 / n))["linear"]
+        yield Setting(f"paired at 0.5, 10 options, linear, n = {n}", means, paired(means, n, 0.5))
     for correlation in (0.5, 0.95):
         for options in (3, 10, 50):
             means = shapes(options, math.sqrt((1 - correlation) / 20))["linear"]
@@ -117,83 +131,135 @@ def settings() -> Iterator[Setting]:
             yield Setting(f"paired at {correlation:g}, {options} options, linear, n = 20", means, draw)
 
 
+def data_set(setting: Setting, k: int) -> Estimate:
+    rng = np.random.default_rng([zlib.crc32(setting.name.encode()), k])
+    return mm.estimate(**setting.draw(rng))
+
+
 def measure(setting: Setting, data_sets: int) -> dict[str, Any]:
     """Shares of data sets in which each answer holds, and mean widths in units of the naive interval's."""
-    truth, best = setting.means, float(setting.means.max())
-    better, worse = ((side(truth, truth[:, None])).sum(axis=-1) for side in (np.greater, np.less))
-    rows = []
-    for k in range(data_sets):
-        rng = np.random.default_rng([zlib.crc32(setting.name.encode()), k])
-        est = mm.estimate(**setting.draw(rng))
-        low, high = est.interval()
-        winner = est.winner()
-        own = truth[est.problem.names.index(winner.option)]
-        error = est.problem.standard_errors[est.problem.names.index(winner.option)]
-        naive = 2 * 1.959964 * error
-        shrunk, names = est.shrinkage(), est.best_set()
-        ranks = est.ranks().to_numpy() if k % RANKED == 0 else None
-        rows.append(
-            {
-                "maximum": low <= best <= high,
-                "maximum_width": (high - low) / naive if naive else math.nan,
-                "naive": abs(winner.naive - best) <= naive / 2,
-                "winner": winner.hybrid.interval[0] <= own <= winner.hybrid.interval[1],
-                "winner_width": (winner.hybrid.interval[1] - winner.hybrid.interval[0]) / naive if naive else math.nan,
-                "best_set": est.problem.names[int(truth.argmax())] in names,
-                "best_set_size": len(names),
-                "shrinkage": float(np.mean((shrunk["low"] <= truth) & (truth <= shrunk["high"]))),
-                "ranks": math.nan
-                if ranks is None
-                else float(((ranks[:, 0] <= 1 + better) & (ranks[:, 1] >= len(truth) - worse)).all()),
-            }
-        )
-    columns = {name: np.array([row[name] for row in rows], float) for name in rows[0]}
-    found = {name: float(np.nanmean(each)) if np.isfinite(each).any() else None for name, each in columns.items()}
-    return {"setting": setting.name, "data_sets": data_sets, **found}
+    rows = [judged(setting.means, data_set(setting, k), places=k % PLACES == 0) for k in range(data_sets)]
+    columns = {name: np.array([row[name] for row in rows if name in row], float) for name in rows[0]}
+    widths = {name: each for name, each in columns.items() if name.endswith("width")}
+    naive = widths.pop("naive width")
+    held = {
+        name: float(np.nanmean(each)) if np.isfinite(each).any() else math.nan
+        for name, each in columns.items()
+        if name not in widths
+    }
+    # The conditional interval may be infinite: half of them are no wider than what is told.
+    means = {name: float(np.mean(each) / np.mean(naive)) for name, each in widths.items()}
+    means["conditional width"] = float(np.median(widths["conditional width"]) / np.mean(naive))
+    return {"setting": setting.name, "data_sets": data_sets, **held, **means}
 
 
-def file_of(out: Path, name: str) -> Path:
-    return out / f"{zlib.crc32(name.encode()):08x}.json"
+def judged(truth: np.ndarray, est: Estimate, *, places: bool) -> dict[str, float]:
+    """Which answers hold, and how wide they are."""
+    problem, names = est.problem, est.problem.names
+    winner, shrunk, ranks, best_set = est.winner(), est.shrinkage(), est.ranks().to_numpy(), est.best_set()
+    own = {name: float(mean) for name, mean in zip(names, truth, strict=True)}
+    better, worse = (side(truth, truth[:, None]).sum(axis=-1) for side in (np.greater, np.less))
+    naive = NORMAL * problem.standard_errors[names.index(winner.option)]
+    intervals = {
+        "maximum": (float(truth.max()), est.interval()),
+        "naive maximum": (float(truth.max()), (winner.naive - naive, winner.naive + naive)),
+        "naive": (own[winner.option], (winner.naive - naive, winner.naive + naive)),
+        "conditional": (own[winner.option], winner.conditional.interval),
+        "hybrid": (own[winner.option], winner.hybrid.interval),
+        "recommended": (own[winner.option], winner.recommended.interval),
+    }
+    if places:
+        second, top = est.winner(rank=2), est.top(min(TOP, len(names)))
+        intervals |= {
+            "second": (own[second.option], second.hybrid.interval),
+            "second recommended": (own[second.option], second.recommended.interval),
+            "top": (float(np.mean([own[name] for name in top.options])), top.recommended.interval),
+        }
+    found = {name: float(low <= value <= high) for name, (value, (low, high)) in intervals.items()}
+    found |= {f"{name} width": high - low for name, (_, (low, high)) in intervals.items()}
+    tied = [each.interval[0] <= own[each.option] <= each.interval[1] for each in winner.tied]
+    return found | {
+        "tied": float(all(tied)) if tied else math.nan,
+        "best set": float(names[int(truth.argmax())] in best_set),
+        "best set size": len(best_set),
+        "ranks": float(((ranks[:, 0] <= 1 + better) & (ranks[:, 1] >= len(truth) - worse)).all()),
+        "rank length": float(np.mean(ranks[:, 1] - ranks[:, 0] + 1)),
+        "shrinkage": float(np.mean((shrunk["low"] <= truth) & (truth <= shrunk["high"]))),
+        "shrinkage width": float(np.mean(shrunk["high"] - shrunk["low"])),
+        "warned": float(problem.scarce or bool(problem.skewed)),
+    }
 
 
-def compute(name: str, data_sets: int, out: Path) -> str:
+def compare_with_peer(setting: Setting, python: str) -> dict[str, Any]:
+    """Coverage and mean widths of the peer's hybrid interval, and of ours from the same data."""
+    estimates = [data_set(setting, k) for k in range(PEER_SETS)]
+    estimates = [est for est in estimates if min(est.problem.standard_errors) > 0]  # it wants an invertible matrix
+    if len(estimates) < PEER_SETS // 2:
+        return {"setting": setting.name, "data_sets": len(estimates)}
+    problems = [est.problem for est in estimates]
+    asked = [
+        {"means": list(p.means), "covariance": (np.diag(p.spread) if p.spread.ndim == 1 else p.spread).tolist()}
+        for p in problems
+    ]
+    script = Path(__file__).with_name("coverage_peer.py")
+    ran = subprocess.run([python, str(script)], input=json.dumps(asked), capture_output=True, text=True, check=True)
+    theirs = np.array(json.loads(ran.stdout))
+    ours = np.array([est.winner().hybrid.interval for est in estimates])
+    truth = np.array([setting.means[int(np.argmax(p.means))] for p in problems])
+    naive = np.mean([2 * NORMAL * p.standard_errors[int(np.argmax(p.means))] for p in problems])
+    found = {"setting": setting.name, "data_sets": len(estimates)}
+    for name, ends in (("theirs", theirs), ("ours", ours)):
+        found[name] = float(np.mean((ends[:, 0] <= truth) & (truth <= ends[:, 1])))
+        found[f"{name} width"] = float(np.mean(ends[:, 1] - ends[:, 0]) / naive)
+    return found
+
+
+def file_of(out: Path, name: str, peer: bool = False) -> Path:
+    return out / f"{zlib.crc32(name.encode()):08x}{'.peer' if peer else ''}.json"
+
+
+def compute(name: str, data_sets: int, out: Path, peer: str) -> str:
     """Compute one setting, and keep what was found."""
     setting = next(each for each in settings() if each.name == name)
-    write_whole(file_of(out, name), json.dumps(measure(setting, data_sets), indent=1).encode())
+    found = compare_with_peer(setting, peer) if peer else measure(setting, data_sets)
+    write_whole(file_of(out, name, bool(peer)), json.dumps(found, indent=1).encode())
     return name
 
 
-def table(out: Path) -> str:
-    """What is there, as a table."""
-    shown = (
-        "maximum",
-        "maximum_width",
+COLUMNS = {
+    "maximum": ("maximum", "maximum width", "naive maximum"),
+    "winner": (
+        "conditional",
+        "conditional width",
+        "hybrid",
+        "hybrid width",
+        "recommended",
+        "recommended width",
         "naive",
-        "winner",
-        "winner_width",
-        "best_set",
-        "best_set_size",
-        "ranks",
-        "shrinkage",
-    )
-    lines = [
-        "| setting | maximum | its width | naive | winner, hybrid | its width | best set | its size | ranks | shrinkage |",
-        "|---|" + "--:|" * len(shown),
-    ]
+    ),
+    "places": ("second", "second width", "second recommended", "second recommended width", "top", "top width", "tied"),
+    "all options": ("best set", "best set size", "ranks", "rank length", "shrinkage", "shrinkage width", "warned"),
+    "peer": ("theirs", "theirs width", "ours", "ours width"),
+}
+
+
+def table(out: Path, kind: str) -> str:
+    """What is there about one kind of answer, as a table."""
+    shown = COLUMNS[kind]
+    lines = ["| setting | " + " | ".join(shown) + " |", "|---|" + "--:|" * len(shown)]
     for setting in settings():
-        if (path := file_of(out, setting.name)).exists():
+        if (path := file_of(out, setting.name, kind == "peer")).exists():
             found = json.loads(path.read_text())
-            cells = [_cell(name, found[name]) for name in shown]
-            lines.append(f"| {setting.name} | " + " | ".join(cells) + " |")
+            lines.append(f"| {setting.name} | " + " | ".join(_cell(name, found.get(name)) for name in shown) + " |")
     return "\n".join(lines)
 
 
 def _cell(name: str, value: float | None) -> str:
-    if value is None:
+    if value is None or math.isnan(value):
         return "-"
-    return (
-        f"{value:.2f}" if name.endswith("width") else f"{value:.1f}" if name.endswith("size") else f"{100 * value:.1f}%"
-    )
+    if name.endswith("width"):
+        return f"{value:.2f}"
+    return f"{value:.1f}" if name.endswith(("size", "length")) else f"{100 * value:.1f}%"
 
 
 def main() -> int:
@@ -202,18 +268,18 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=1, help="settings at once (%(default)s)")
     parser.add_argument("--only", default="", help="settings whose names contain this")
     parser.add_argument("--out", type=Path, default=Path("out/coverage"), help="where they are kept (%(default)s)")
+    parser.add_argument("--peer", default="", metavar="PYTHON", help="compare with multiple-inference instead")
     asked = parser.parse_args()
     asked.out.mkdir(parents=True, exist_ok=True)
-    missing = [
-        each.name for each in settings() if asked.only in each.name and not file_of(asked.out, each.name).exists()
-    ]
+    chosen = [each.name for each in settings() if asked.only in each.name]
+    missing = [name for name in chosen if not file_of(asked.out, name, bool(asked.peer)).exists()]
     begin = time.monotonic()
     with ProcessPoolExecutor(asked.workers) as pool:
-        under_way = [pool.submit(compute, name, asked.data_sets, asked.out) for name in missing]
+        under_way = [pool.submit(compute, name, asked.data_sets, asked.out, asked.peer) for name in missing]
         for done, each in enumerate(as_completed(under_way), start=1):
             left = (time.monotonic() - begin) / done * (len(missing) - done)
             print(f"[{done} of {len(missing)}, {left / 60:.0f} min left] {each.result()}", file=sys.stderr, flush=True)
-    print(table(asked.out))
+    print("\n\n".join(table(asked.out, kind) for kind in COLUMNS))
     return 0
 
 

@@ -141,7 +141,9 @@ def test_the_smallest_count_is_the_smallest() -> None:
 
 
 def test_the_first_that_is_accepted_comes_before_a_gap() -> None:
-    assert first_above(lambda t: np.where((t > 0.5) & ~((t > 0.6) & (t < 0.9)), 1.0, -1.0), 0.0, 1.0) == pytest.approx(0.5, abs=1e-9)
+    assert first_above(lambda t: np.where((t > 0.5) & ~((t > 0.6) & (t < 0.9)), 1.0, -1.0), 0.0, 1.0) == pytest.approx(
+        0.5, abs=1e-9
+    )
 
 
 @pytest.mark.parametrize(

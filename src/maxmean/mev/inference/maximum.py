@@ -141,4 +141,4 @@ def maximum_rate_interval(successes: Array, trials: Array, *, level: float = 0.9
         each = at_least(needed, n, np.minimum(rate, bounds))
         return -np.expm1(np.sum(np.log1p(-np.minimum(each, 1.0 - 1e-16)), axis=-1)) - (tail - first)
 
-    return first_above(surplus, 0.0, float(np.max(k / n))), float(np.max(largest_rate(k, n, tail)))
+    return first_above(surplus, 0.0, float(np.max(k / n)), jumps=True), float(np.max(largest_rate(k, n, tail)))

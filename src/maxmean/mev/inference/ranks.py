@@ -17,7 +17,7 @@ import numpy as np
 
 from ..arrays import Array, special
 from .checks import checked, checked_counts, checked_freedom, tail_of
-from .simultaneous import correlation_of, diagonal, student_points
+from .simultaneous import correlation_of, diagonal, normal_points, student_points
 from .tails import tail_probability
 
 _FIRST_STEP = 0.1
@@ -190,7 +190,8 @@ class _Pairs:
         """Points that fill N(0, covariances) evenly, [options, draws]."""
         errors = np.sqrt(self.variances)
         doubtful = errors > 0
-        points = student_points(np.eye(int(doubtful.sum())) if self.correlation is None else self.correlation)
+        independent = self.correlation is None
+        points = normal_points(int(doubtful.sum())) if independent else student_points(self.correlation)
         whole = np.zeros((self.options, len(points)))
         whole[doubtful] = (points * errors[doubtful]).T
         return whole

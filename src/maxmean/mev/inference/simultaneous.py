@@ -74,25 +74,25 @@ def _correlated_quantile(matrix: bytes, options: int, beta: float, sides: int) -
     chosen = np.minimum((points[:, 0] * options).astype(int), options - 1)
     tails = points[:, 1].copy()
     ndtri(points, out=points)
-    draws = points[:, 2:] @ parts
+    draws = (points[:, 2:] @ parts).T
     del points, parts
     step = max(1, _HELD // options)
-    pieces = [slice(k, k + step) for k in range(0, len(draws), step)]
-    for piece in pieces:  # the part of xi that is independent of xi_j
-        xi, j = draws[piece], chosen[piece]
-        xi -= correlation[j] * xi[np.arange(len(xi)), j, None]
-
-    size = np.abs if sides == 2 else np.asarray
+    pieces = []
+    for k in range(0, len(tails), step):
+        xi, j = np.ascontiguousarray(draws[:, k : k + step]), chosen[k : k + step]
+        along = np.ascontiguousarray(correlation[:, j])
+        xi -= along * xi[j, np.arange(len(j))]  # the part of xi that is independent of xi_j
+        pieces.append((xi, along, tails[k : k + step]))
+    del draws
 
     def surplus(c: float) -> float:
-        exceeding = -ndtri(tails * ndtr(-c))[:, None]
-        count = np.concatenate(
-            [
-                np.count_nonzero(size(draws[piece] + correlation[chosen[piece]] * exceeding[piece]) > c, axis=1)
-                for piece in pieces
-            ]
-        )
-        return sides * options * float(ndtr(-c)) * float(np.mean(1 / np.maximum(count, 1))) - beta
+        shares = 0.0
+        for xi, along, tail in pieces:
+            whole = along * -ndtri(tail * ndtr(-c))
+            whole += xi
+            exceeding = (np.abs(whole, out=whole) if sides == 2 else whole) > c
+            shares += float(np.sum(1 / np.maximum(np.add.reduce(exceeding, axis=0, dtype=np.int32), 1)))
+        return sides * options * float(ndtr(-c)) * shares / len(tails) - beta
 
     # 1/M <= 1/S <= 1 puts the root between the quantile of a single option and Bonferroni's.
     low, high = (-float(ndtri(beta / (sides * m))) for m in (1, options))
@@ -102,16 +102,23 @@ def _correlated_quantile(matrix: bytes, options: int, beta: float, sides: int) -
 
 def student_points(correlation: np.ndarray, freedom: float = math.inf) -> np.ndarray:
     """Points that fill a multivariate Student distribution evenly, [draws, options], always the same ones."""
-    ndtri = special(np).ndtri
     root = _root(correlation)
-    draws = _LOG2_DRAWS if len(correlation) <= _MANY else _LOG2_FEWER
     if math.isinf(freedom):
-        return np.asarray(ndtri(_uniform_points(len(root), draws)) @ root)
+        return normal_points(len(root), len(correlation)) @ root
     from scipy.special import chdtri
 
-    points = _uniform_points(len(root) + 1, draws)
+    points = _uniform_points(len(root) + 1, _log2_draws(len(correlation)))
     spread = np.sqrt(freedom / chdtri(freedom, points[:, 0]))
-    return np.asarray(ndtri(points[:, 1:]) @ root * spread[:, None])
+    return np.asarray(special(np).ndtri(points[:, 1:]) @ root * spread[:, None])
+
+
+def normal_points(dimensions: int, options: int | None = None) -> np.ndarray:
+    """Points that fill a standard normal distribution evenly, [draws, dimensions]; as many as for so many options."""
+    return np.asarray(special(np).ndtri(_uniform_points(dimensions, _log2_draws(options or dimensions))))
+
+
+def _log2_draws(options: int) -> int:
+    return _LOG2_DRAWS if options <= _MANY else _LOG2_FEWER
 
 
 def _root(correlation: np.ndarray) -> np.ndarray:

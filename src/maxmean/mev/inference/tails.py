@@ -31,7 +31,7 @@ def at_least(count: np.ndarray, trials: np.ndarray, rate: np.ndarray) -> np.ndar
     """P(at least so many successes)."""
     from scipy.special import betainc
 
-    inside = np.clip(count, 1, trials)
+    inside = np.minimum(np.maximum(count, 1), trials)
     return np.where(count < 1, 1.0, np.where(count > trials, 0.0, betainc(inside, trials - inside + 1, rate)))
 
 
@@ -55,30 +55,52 @@ def largest_rate(count: np.ndarray, trials: np.ndarray, tail: float) -> np.ndarr
 
 def smallest_count(tail: np.ndarray, trials: np.ndarray, rate: np.ndarray) -> np.ndarray:
     """The smallest count k with P(at least k successes) <= ``tail``, by bisection; trials + 1 where none is so rare."""
+    from scipy.special import ndtri
+
+    def rare(count: np.ndarray) -> np.ndarray:  # the observed count itself is as rare as it is
+        return at_least(count, trials, rate) <= tail * (1 + 1e-12)
+
     low, high = np.zeros(rate.shape), np.broadcast_to(trials + 1, rate.shape).copy()
+    for far in (
+        -1,
+        1,
+    ):  # a few counts around the normal approximation, with its correction for skewness, hold most answers
+        z = -ndtri(np.minimum(np.maximum(tail, 1e-300), 0.5))
+        guess = trials * rate + z * np.sqrt(trials * rate * (1 - rate)) + (1 - 2 * rate) * (z * z - 1) / 6
+        near = np.minimum(np.maximum(np.rint(guess) + far * 2, low), high)
+        found = rare(near)
+        low, high = np.where(found, low, np.minimum(near + 1, high)), np.where(found, near, high)
     while (low < high).any():
         middle = np.floor((low + high) / 2)
-        rare = at_least(middle, trials, rate) <= tail * (1 + 1e-12)  # the observed count itself is as rare as it is
-        low, high = np.where(rare, low, np.minimum(middle + 1, high)), np.where(rare, middle, high)
+        found = rare(middle)
+        low, high = np.where(found, low, np.minimum(middle + 1, high)), np.where(found, middle, high)
     return high
 
 
-def first_above(surplus: Callable[[np.ndarray], np.ndarray], low: float, high: float) -> float:
+def first_above(surplus: Callable[[np.ndarray], np.ndarray], low: float, high: float, *, jumps: bool = False) -> float:
     """The smallest value between ``low`` and ``high`` at which ``surplus`` is not negative; at ``high`` it is not.
 
-    There may be gaps: a grid finds the first of its values, and where the surplus begins before it is made exact to twelve digits.
+    There may be gaps: a grid finds the first of its values, and where the surplus begins before it is made exact to twelve digits,
+    by Brent's method, or by further grids if the surplus ``jumps``.
     """
     from scipy.optimize import brentq
 
-    grid = np.linspace(low, high, _GRID)
-    inside = surplus(grid[:-1]) >= 0
-    first = int(np.argmax(inside)) if inside.any() else len(grid) - 1
-    if first == 0:
-        return float(low)
-    ends = {float(grid[first - 1]): -1.0, float(grid[first]): 1.0}  # signs suffice where the sizes are not known
+    close = 1e-12 * max(abs(low), abs(high))
+    while True:
+        grid = np.linspace(low, high, _GRID)
+        inside = surplus(grid[:-1]) >= 0
+        first = int(np.argmax(inside)) if inside.any() else len(grid) - 1
+        if first == 0:
+            return float(low)
+        low, high = float(grid[first - 1]), float(grid[first])
+        if high - low <= close or not low < (low + high) / 2 < high:
+            return high
+        if not jumps:
+            break
+    ends = {low: -1.0, high: 1.0}  # whatever rounding says there
 
     def size(value: float) -> float:
         found = float(surplus(np.array([value]))[0])
         return ends[value] * (abs(found) + 1e-300) if value in ends else found
 
-    return float(brentq(size, *ends, xtol=1e-12 * max(abs(low), abs(high), 1e-300), rtol=1e-14))
+    return float(brentq(size, low, high, xtol=close or 1e-300, rtol=1e-14))

@@ -15,8 +15,11 @@ import numpy as np
 
 from ..arrays import Array, special
 from .checks import checked, checked_counts, checked_freedom, checked_top, tail_of
-from .simultaneous import correlation_of, diagonal, student_points
+from .simultaneous import correlation_of, diagonal, normal_points, student_points
 from .tails import largest_rate, smallest_rate, upper_quantile
+
+_FAR, _SCORES = 8.5, 2_001
+"""Normal scores for which Student's quantiles are tabulated."""
 
 
 @dataclass(frozen=True)
@@ -71,9 +74,11 @@ def _errors(errors: np.ndarray, degrees: np.ndarray, correlation: np.ndarray | N
     """Errors of the estimates, [draws, M]."""
     if correlation is not None:
         return student_points(correlation, float(degrees.min())) * errors
-    points = student_points(np.eye(len(errors)))
-    if np.isfinite(degrees).any():
-        points = -upper_quantile(special(np).ndtr(points), degrees)
+    points = normal_points(len(errors))
+    scores = np.linspace(-_FAR, _FAR, _SCORES)
+    for df in np.unique(degrees[np.isfinite(degrees)]):  # a table is enough: the points are good to three digits
+        those, quantiles = degrees == df, -upper_quantile(special(np).ndtr(scores), df)
+        points[:, those] = np.interp(points[:, those], scores, quantiles)
     return points * errors
 
 

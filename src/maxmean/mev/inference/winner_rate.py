@@ -126,7 +126,7 @@ class _Truncated:
         return self._first(lambda p: self._share(self.count, p) - tail, self.count / self.trials)
 
     def _first(self, surplus: Callable[[np.ndarray], np.ndarray], most: float) -> float:
-        return first_above(surplus, 0.0, most) if self.count else 0.0
+        return first_above(surplus, 0.0, most, jumps=True) if self.count else 0.0
 
     def _share(self, low: float, rates: np.ndarray) -> np.ndarray:
         """P(at least so large a count)."""

@@ -5,7 +5,7 @@
 prints tables. Each setting is a file when it is done: stop the program any time, and the same command computes what is missing.
 With 2,000 data sets a setting, a share of 95% has a standard error of half a point.
 
-`--peer` names a Python that has the package multiple-inference (1.2.0, with scipy < 1.12, numpy < 2 and pandas < 2.2), whose hybrid
+`--peer` names a Python that has the package multiple-inference (1.2.0, with scipy < 1.12, numpy < 2 and pandas < 2.2). Its hybrid
 interval of the winner's mean is computed from the first 100 data sets of each setting.
 """
 

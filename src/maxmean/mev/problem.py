@@ -13,7 +13,7 @@ import numpy as np
 from .data import Counts, Data, Samples, Summaries
 from .data.inputs import as_options
 from .data.limits import MOST_PAIRED, MOST_RESAMPLES, TOO_MANY_PAIRED
-from .data.moments import skewness, unit_for
+from .data.moments import skewness, skewness_error, unit_for
 from .data.options import Options, refuse_unusable
 from .errors import ArgumentError, DataError
 from .inference import (
@@ -32,7 +32,7 @@ from .inference import (
     shrink,
 )
 from .inference.bias import NOISE
-from .inference.moderated import moderated_covariances, moderated_variances, widening
+from .inference.moderated import differences_from_average, moderated_covariances, moderated_variances, widening
 from .inference.shrinkage import first_copies
 from .inference.simultaneous import diagonal
 from .inference.tails import upper_quantile
@@ -52,6 +52,7 @@ from .probabilities import MOST_INTEGRATED
 from .settings import check_level, check_number, check_truth, check_whole
 from .winner import NamedTop, NamedWinner, name_top, name_winner
 
+_NORMAL = np.asarray(math.inf)  # degrees of freedom
 _POSSIBLE = 39
 """True means that are drawn: a further draw would lie between the smallest and the largest of so many 95% of the time."""
 
@@ -138,7 +139,9 @@ class Problem:
     def posterior(self) -> Shrinkage:
         """As :attr:`shrinkage`, to draw the means from: with few observations, variances are drawn towards each other too."""
         spread, freedom = self._moderated
-        return shrink(self.data.means, spread * widening(freedom) if spread.ndim == 1 else spread)
+        if spread.ndim == 1:
+            return shrink(self.data.means, spread * widening(freedom))
+        return shrink(self.data.means, differences_from_average(spread) if np.isfinite(freedom).any() else spread)
 
     @cached_property
     def _moderated(self) -> tuple[np.ndarray, np.ndarray]:
@@ -155,7 +158,7 @@ class Problem:
     @cached_property
     def shrinkage(self) -> Shrinkage:
         """All means drawn towards each other, in the units of the data in here."""
-        return shrink(self.data.means, self.spread * self._wider)
+        return shrink(self.data.means, (self.spread if self.spread.ndim == 1 else self._moderated[0]) * self._wider)
 
     @property
     def _wider(self) -> np.ndarray | float:
@@ -194,11 +197,19 @@ class Problem:
 
     @cached_property
     def skewed(self) -> dict[str, float]:
-        """The skewness of those options that have too few observations for it, by Cochran's rule: 25 times its square."""
+        """The skewness of those options that have too few observations for it, by Cochran's rule: 25 times its square.
+
+        Normal values look skewed too where they are few: none is named unless the most skewed option, or all of them together,
+        are more so than in 99 of 100 sets of normal data.
+        """
         if self.counts is not None or not isinstance(self.data, Samples):
             return {}
         found = {name: skewness(values) for name, values in zip(self.names, self.data.values, strict=True)}
         enough = dict(zip(self.names, self.data.n, strict=True))
+        scores = np.array([each / skewness_error(enough[name]) for name, each in found.items()])
+        most, together = float(np.abs(scores).max()), abs(float(scores.sum())) / math.sqrt(len(scores))
+        if most < upper_quantile(0.0025 / len(scores), _NORMAL) and together < upper_quantile(0.0025, _NORMAL):
+            return {}
         return {name: each for name, each in found.items() if enough[name] < 25 * each**2}
 
     @property

@@ -9,7 +9,14 @@ import pytest
 from scipy import stats
 from scipy.special import polygamma
 
-from maxmean.mev.inference.moderated import _trigamma_inverse, moderated_covariances, moderated_variances, widening
+import maxmean as mm
+from maxmean.mev.inference.moderated import (
+    _trigamma_inverse,
+    differences_from_average,
+    moderated_covariances,
+    moderated_variances,
+    widening,
+)
 
 
 @pytest.mark.parametrize("x", [0.01, 0.5, 3.0, 400.0])
@@ -45,16 +52,40 @@ def test_they_are_nearer_to_the_truth_equal_or_not() -> None:
         assert np.mean(np.log(found / true) ** 2) < 0.8 * np.mean(np.log(estimated / true) ** 2)
 
 
-def test_covariances_of_differences_lose_what_all_share_and_keep_their_size() -> None:
-    rows = np.random.default_rng(1).normal(size=(6, 9))
-    sample = np.cov(rows.T)
+def test_covariances_from_few_rows_keep_their_size_and_take_no_difference_for_certain() -> None:
+    sample = np.cov(np.random.default_rng(1).normal(size=(6, 9)).T)
     found = moderated_covariances(sample, 5.0)
-    np.testing.assert_allclose(moderated_covariances(sample + 7.0, 5.0), found, atol=1e-12)
-    centring = np.eye(9) - 1 / 9
-    assert np.trace(found) == pytest.approx(np.trace(centring @ sample @ centring))
-    np.testing.assert_allclose(found.sum(axis=0), 0.0, atol=1e-12)
-    assert np.linalg.eigvalsh(found)[1] > 0.1  # only the average is without doubt
-    assert np.linalg.eigvalsh(centring @ sample @ centring)[3] < 1e-12
+    np.testing.assert_allclose(moderated_covariances(sample + 7.0, 5.0), found + 7.0, atol=1e-12)
+    np.testing.assert_allclose(moderated_covariances(100 * sample, 5.0), 100 * found)
+    assert found.sum() == pytest.approx(sample.sum())
+    before, after = differences_from_average(sample), differences_from_average(found)
+    assert np.trace(after) == pytest.approx(np.trace(before))
+    np.testing.assert_allclose(after.sum(axis=0), 0.0, atol=1e-12)
+    assert np.linalg.eigvalsh(before)[3] < 1e-12
+    assert np.linalg.eigvalsh(after)[1] > 0.1  # only the average is without doubt
+
+
+def test_covariances_from_many_rows_two_options_and_certain_ones_stay() -> None:
+    sample = np.cov(np.random.default_rng(2).normal(size=(20, 4)).T)
+    np.testing.assert_allclose(moderated_covariances(sample, 1e9), sample, rtol=1e-6)
+    assert moderated_covariances(sample, math.inf) is sample
+    two = np.array([[1.0, 0.5], [0.5, 9.0]])
+    np.testing.assert_allclose(moderated_covariances(two, 3.0), two)
+    certain = np.zeros((5, 5))
+    certain[:4, :4] = sample
+    found = moderated_covariances(certain, 5.0)
+    assert not found[4].any()
+    np.testing.assert_allclose(found[:4, :4], moderated_covariances(sample, 5.0))
+
+
+def test_few_paired_rows_do_not_throw_means_out_of_their_range() -> None:
+    # Twenty equal options in five rows: with the sample covariances, values lay beyond the means by up to 0.3 of their range.
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        table = rng.normal(size=(5, 20)) + rng.normal(size=(5, 1))
+        means, values = table.mean(axis=0), mm.estimate(table).shrinkage()["value"]
+        assert means.min() <= values.min()
+        assert values.max() <= means.max()
 
 
 def test_widened_quartiles_are_students() -> None:

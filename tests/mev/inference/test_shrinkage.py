@@ -43,9 +43,9 @@ def test_it_is_the_integral_over_centre_and_spread() -> None:
     np.testing.assert_allclose(ours, below, atol=2e-3)
 
 
-def test_intervals_have_the_mass_that_they_say() -> None:
+def test_intervals_leave_half_of_what_they_may_on_their_two_sides() -> None:
     found = shrink([0.3, 1.4, -0.8, 2.5], [0.5, 1.2, 0.3, 0.8])
-    for end, share in zip(found.intervals(0.9).T, (0.05, 0.95), strict=True):
+    for end, share in zip(found.intervals(0.9).T, (0.025, 0.975), strict=True):
         np.testing.assert_allclose(found.weights @ stats.norm.cdf((end - found.means) / found.errors), share, atol=1e-9)
 
 
@@ -86,7 +86,7 @@ def test_far_apart_nothing_is_drawn_in_and_close_together_everything() -> None:
 
 def test_probabilities_are_those_of_the_prior() -> None:
     """Spreads from the prior itself, 150 problems of five options: the leader is the best as often as is said, to 8 points
-    (two standard errors), and 95% of the intervals hold, to 3 points.
+    (two standard errors), and 97.5% of the 95% intervals hold, to 2 points.
     """
     rng = np.random.default_rng(0)
     said = true = held = 0.0
@@ -100,7 +100,7 @@ def test_probabilities_are_those_of_the_prior() -> None:
         ends = found.intervals()
         held += float(np.mean((ends[:, 0] <= means) & (means <= ends[:, 1])))
     assert said / 150 == pytest.approx(true / 150, abs=0.08)
-    assert held / 150 == pytest.approx(0.95, abs=0.03)
+    assert held / 150 == pytest.approx(0.975, abs=0.02)
 
 
 def test_copies_are_no_news() -> None:
@@ -153,3 +153,14 @@ def test_the_leader_is_the_best_as_often_as_is_said(monkeypatch: pytest.MonkeyPa
         found = leader.measure(setting, 400, seed=1)
         assert abs(found["said"] - found["true"]) < 0.03, setting.name
         assert found["flat"] > found["true"] + 0.05, setting.name
+
+
+@pytest.mark.parametrize("means", [(0.0, 0.0, 0.0), (0.0, 1.5, 3.0), (0.0, 2.5, 5.0), (4.0, 0.0, 0.0, 0.0, 0.0)])
+def test_intervals_hold_on_average_over_the_options_at_fixed_true_means(means: tuple[float, ...]) -> None:
+    """93% at least; the shares were 95.4% to 99.2% on another seed, with a standard error of 0.9 points at most."""
+    rng, truth = np.random.default_rng(3), np.array(means)
+    held = 0.0
+    for _ in range(300):
+        ends = shrink(truth + rng.standard_normal(len(truth)), np.ones(len(truth))).intervals()
+        held += float(np.mean((ends[:, 0] <= truth) & (truth <= ends[:, 1]))) / 300
+    assert held >= 0.93

@@ -32,6 +32,15 @@ def skewness(values: np.ndarray) -> float:
     return float(np.mean((apart / spread) ** 3)) if spread > 0 else 0.0
 
 
+def skewness_error(n: int) -> float:
+    """The standard deviation of the skewness of n normal values; infinite for fewer than three.
+
+    >>> round(skewness_error(20), 3)
+    0.474
+    """
+    return math.sqrt(6 * (n - 2) / ((n + 1) * (n + 3))) if n > 2 else math.inf
+
+
 def covariances_of_means(xp: Array, values: Array) -> Array:
     """From ``(..., options, n)``."""
     n = values.shape[-1]

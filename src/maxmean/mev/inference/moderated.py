@@ -57,25 +57,44 @@ def _trigamma_inverse(value: float) -> float:
 
 
 def moderated_covariances(covariances: np.ndarray, freedom: float) -> np.ndarray:
-    r"""Covariances of the differences from the options' average, drawn towards equal variances without correlation.
+    r"""Covariances from few rows, drawn towards equal variances and equal correlations.
 
-    With S the covariances of :math:`x - \bar x` and p = M - 1, :math:`(1 - \rho) S + \rho\,(\mathrm{tr} S/p)(I - 11'/M)`,
-    where :math:`\rho` is the oracle-approximating share (Chen, Wiesel, Eldar and Hero, IEEE Transactions on Signal Processing 58,
-    2010), which goes to zero as the observations become many. A matrix from fewer rows than options is no longer singular.
+    With S the covariances of :math:`x - \bar x`, the differences from the options' average, p = M - 1 and v the variance of that
+    average, :math:`(1 - \rho)\,\Sigma + \rho\,((\mathrm{tr} S/p)(I - 11'/M) + v\,11')`, where :math:`\rho` is the
+    oracle-approximating share for S (Chen, Wiesel, Eldar and Hero, IEEE Transactions on Signal Processing 58, 2010). It goes
+    to zero as the rows become many. A matrix from fewer rows than options takes some differences for certain; this one does
+    not. Options without variance stay as they are.
 
-    >>> moderated_covariances(np.array([[2.0, 1.0], [1.0, 2.0]]), math.inf).tolist()
-    [[0.5, -0.5], [-0.5, 0.5]]
+    >>> moderated_covariances(np.array([[2.0, 1.0], [1.0, 2.0]]), 4.0).tolist()
+    [[2.0, 1.0], [1.0, 2.0]]
+    >>> moderated_covariances(np.diag([1.0, 1.0, 4.0]), 4.0).round(1).tolist()
+    [[2.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 2.0]]
     """
-    options = len(covariances)
-    centring = np.eye(options) - 1 / options
-    apart = centring @ covariances @ centring
+    doubtful = np.flatnonzero(covariances.diagonal() > 0)
+    among, options = covariances[np.ix_(doubtful, doubtful)], len(doubtful)
+    if options < 2 or not math.isfinite(freedom):
+        return covariances
+    apart = differences_from_average(among)
     dimensions, trace, squares = options - 1, float(np.trace(apart)), float(np.square(apart).sum())
-    uneven = squares - trace**2 / max(dimensions, 1)
-    if not math.isfinite(freedom) or uneven <= 1e-12 * squares:
-        return apart
+    uneven = squares - trace**2 / dimensions
+    if uneven <= 1e-12 * squares:  # nothing to draw in, as with two options
+        return covariances
     share = ((1 - 2 / dimensions) * squares + trace**2) / ((freedom + 1 - 2 / dimensions) * uneven)
     share = min(max(share, 0.0), 1.0)
-    return (1 - share) * apart + share * trace / dimensions * centring
+    even = trace / dimensions * (np.eye(options) - 1 / options) + among.sum() / options**2
+    found = covariances.copy()
+    found[np.ix_(doubtful, doubtful)] = (1 - share) * among + share * even
+    return found
+
+
+def differences_from_average(covariances: np.ndarray) -> np.ndarray:
+    """Covariances of the options' differences from their average.
+
+    >>> differences_from_average(np.array([[2.0, 1.0], [1.0, 2.0]])).tolist()
+    [[0.5, -0.5], [-0.5, 0.5]]
+    """
+    centring = np.eye(len(covariances)) - 1 / len(covariances)
+    return np.asarray(centring @ covariances @ centring)
 
 
 def widening(freedom: np.ndarray) -> np.ndarray:

@@ -190,8 +190,10 @@ class _Pairs:
         """Points that fill N(0, covariances) evenly, [options, draws]."""
         errors = np.sqrt(self.variances)
         doubtful = errors > 0
-        independent = self.correlation is None
-        points = normal_points(int(doubtful.sum())) if independent else student_points(self.correlation)
+        if self.correlation is None:
+            points = normal_points(int(doubtful.sum()))
+        else:
+            points = student_points(self.correlation)
         whole = np.zeros((self.options, len(points)))
         whole[doubtful] = (points * errors[doubtful]).T
         return whole
@@ -218,17 +220,19 @@ def _step_down(pairs: _Pairs, alpha: float) -> np.ndarray:
     scores, spreads = pairs.against(np.arange(pairs.options))
     better = np.isposinf(scores)
     open_ = (spreads > 0) & ~np.eye(pairs.options, dtype=bool)
+    with np.errstate(divide="ignore"):
+        sizes = 1 / spreads
     while open_.any():
         points = pairs.points
-        largest = np.full(points.shape[1], -np.inf)
+        largest, gap = np.full(points.shape[1], -np.inf), np.empty(points.shape[1])
         for i in range(pairs.options):
             # Both directions of a pair are one absolute difference, as long as neither is rejected.
             both, one = np.flatnonzero(open_[:i, i] & open_[i, :i]), np.flatnonzero(open_[:, i] & ~open_[i])
-            for others, size in ((both, np.abs), (one, np.asarray)):
+            for others, absolute in ((both, True), (one, False)):
                 for j in others:
-                    gap = points[j] - points[i]
-                    gap /= spreads[j, i]
-                    np.maximum(largest, size(gap), out=largest)
+                    np.subtract(points[j], points[i], out=gap)
+                    np.multiply(gap, sizes[j, i], out=gap)
+                    np.maximum(largest, np.abs(gap, out=gap) if absolute else gap, out=largest)
         rejected = open_ & (scores > max(float(np.quantile(largest, 1 - alpha)), 0.0))
         if not rejected.any():
             break

@@ -68,8 +68,13 @@ class Shrinkage:
         return self.weights @ self.means
 
     def intervals(self, level: float = 0.95) -> np.ndarray:
-        """Equal-tailed posterior intervals, shape ``(M, 2)``."""
-        tail = tail_of(level)
+        """Intervals for all means, shape ``(M, 2)``: on average over the options, ``level`` of them hold.
+
+        They are equal-tailed posterior intervals at half of 1 - ``level``, because the true means need not be like draws from the
+        prior: at the level itself 89% of 95% held at worst, with two options five standard errors apart. A single option that is
+        far ahead of many may lie above its own: :func:`maxmean.mev.inference.infer_winner` has an interval for that one.
+        """
+        tail = tail_of(level) / 2
         return np.stack([self._quantile(tail), self._quantile(1 - tail)], axis=-1)
 
     def _quantile(self, share: float) -> np.ndarray:

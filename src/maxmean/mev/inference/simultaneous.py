@@ -70,10 +70,9 @@ def _correlated_quantile(matrix: bytes, options: int, beta: float, sides: int) -
     from scipy.optimize import brentq
 
     ndtr, ndtri = special(np).ndtr, special(np).ndtri
-    points = _uniform_points(len(parts) + 2)
-    chosen = np.minimum((points[:, 0] * options).astype(int), options - 1)
-    tails = points[:, 1].copy()
-    ndtri(points, out=points)
+    points = normal_points(len(parts) + 2, 1)
+    chosen = np.minimum((ndtr(points[:, 0]) * options).astype(int), options - 1)
+    tails = ndtr(points[:, 1])
     draws = (points[:, 2:] @ parts).T
     del points, parts
     step = max(1, _HELD // options)
@@ -107,14 +106,27 @@ def student_points(correlation: np.ndarray, freedom: float = math.inf) -> np.nda
         return normal_points(len(root), len(correlation)) @ root
     from scipy.special import chdtri
 
-    points = _uniform_points(len(root) + 1, _log2_draws(len(correlation)))
-    spread = np.sqrt(freedom / chdtri(freedom, points[:, 0]))
-    return np.asarray(special(np).ndtri(points[:, 1:]) @ root * spread[:, None])
+    points = normal_points(len(root) + 1, len(correlation))
+    spread = np.sqrt(freedom / chdtri(freedom, special(np).ndtr(points[:, 0])))
+    return points[:, 1:] @ root * spread[:, None]
 
 
 def normal_points(dimensions: int, options: int | None = None) -> np.ndarray:
     """Points that fill a standard normal distribution evenly, [draws, dimensions]; as many as for so many options."""
-    return np.asarray(special(np).ndtri(_uniform_points(dimensions, _log2_draws(options or dimensions))))
+    draws = _log2_draws(options or dimensions)
+    return _few_normal_points(dimensions, draws) if dimensions <= _MANY else _normal_points(dimensions, draws)
+
+
+def _normal_points(dimensions: int, log2_draws: int) -> np.ndarray:
+    points = _uniform_points(dimensions, log2_draws)
+    special(np).ndtri(points, out=points)
+    points.flags.writeable = False
+    return points
+
+
+_few_normal_points = lru_cache(maxsize=4)(
+    _normal_points
+)  # the ranks and the leading ones need the same, and so do data sets
 
 
 def _log2_draws(options: int) -> int:

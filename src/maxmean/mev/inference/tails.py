@@ -80,8 +80,8 @@ def smallest_count(tail: np.ndarray, trials: np.ndarray, rate: np.ndarray) -> np
 def first_above(surplus: Callable[[np.ndarray], np.ndarray], low: float, high: float, *, jumps: bool = False) -> float:
     """The smallest value between ``low`` and ``high`` at which ``surplus`` is not negative; at ``high`` it is not.
 
-    There may be gaps: a grid finds the first of its values, and where the surplus begins before it is made exact to twelve digits,
-    by Brent's method, or by further grids if the surplus ``jumps``.
+    There may be gaps: a grid finds the first of its values. Where the surplus begins before that one is made exact to twelve
+    digits, by Brent's method, or by further grids if the surplus ``jumps``.
     """
     from scipy.optimize import brentq
 

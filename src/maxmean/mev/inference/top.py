@@ -74,7 +74,7 @@ def _errors(errors: np.ndarray, degrees: np.ndarray, correlation: np.ndarray | N
     """Errors of the estimates, [draws, M]."""
     if correlation is not None:
         return student_points(correlation, float(degrees.min())) * errors
-    points = normal_points(len(errors))
+    points = normal_points(len(errors)).copy()
     scores = np.linspace(-_FAR, _FAR, _SCORES)
     for df in np.unique(degrees[np.isfinite(degrees)]):  # a table is enough: the points are good to three digits
         those, quantiles = degrees == df, -upper_quantile(special(np).ndtr(scores), df)

@@ -30,7 +30,7 @@ def table(name: str) -> Kind:
         from maxmean.mev.compare import compare_problem
         from maxmean.mev.data.collect import read_options
         from maxmean.mev.data.files import stream_table
-        from maxmean.mev.data.recognise import Columns
+        from maxmean.mev.data.layout import Columns
         from maxmean.mev.methods import Settings
         from maxmean.mev.problem import Problem
 

@@ -239,13 +239,13 @@ def test_tables_as_they_come(run: Run, write: Write, content: str | pa.Table) ->
 
 def test_ragged_columns_and_quoted_line_breaks(run: Run, write: Write) -> None:
     content = '"first,\nrow",b,"tab\t"\n1,2,3\n4,5,\n"7",,\n1,,\n'
-    with pytest.raises(AssertionError, match="'tab\\\\\\\\t' has fewer than two"):
+    with pytest.raises(AssertionError, match="'tab' has fewer than two"):
         _ = run("estimate", write(content), "--json").json
     found = run("estimate", write(content.replace("4,5,", "4,5,6")), "--json", *QUICK).json
     assert [(o["name"], o["n"], o["mean"]) for o in found["options"]] == [
         ("first,\nrow", 4, 3.25),
         ("b", 2, 3.5),
-        ("tab\t", 2, 4.5),
+        ("tab", 2, 4.5),
     ]
     assert set(found["skipped"]) == {"te*", "ke*"}
 
@@ -464,7 +464,6 @@ MISTAKES: list[tuple[str, str | bytes, list[str], list[str]]] = [
     ("garbage", bytes(range(128, 256)) * 30, [], ["UTF-8", "or Parquet"]),
     ("half a parquet", b"PAR1" + bytes(200), [], ["table.csv"]),
     ("latin-1 value", "option,value\na,1\né,2\n".encode("latin-1"), [], ["row 2", "UTF-8"]),
-    ("utf-16", LONG.encode("utf-16"), [], ["UTF-8"]),
     ("old mac", LONG.replace("\n", "\r"), [], ["carriage returns"]),
     ("open quote", '"option,value\n' + "a,1\n" * 50, [], ["quotation mark", "first line"]),
     ("huge header field", "x" * 200_000 + ",value\na,1\n", [], ["first line"]),
@@ -480,7 +479,6 @@ MISTAKES: list[tuple[str, str | bytes, list[str], list[str]]] = [
     ("no options' column", "value,w\n1,1\n2,2\n", ["--value", "value", "--layout", "long"], ["--by"]),
     ("no n", "option,mean,sd\na,1,2\nb,3,4\n", [], ["--n", "'option', 'mean', 'sd'"]),
     ("text", ROWS + "a,1\na,x\nb,3\nb,4\n", [], ["row 2", "'value'", "'x'"]),
-    ("all text", ROWS + "a,yes\na,no\nb,yes\nb,no\n", [], ["row 1", "'value'", "'yes'"]),
     ("resamples without end", LONG, ["--resamples", "99999999999"], ["resamples", "1,000,000", "99999999999"]),
     ("draws without end", LONG, ["--draws", "1000000000000"], ["draws", "1,000,000"]),
     ("parts without end", LONG, ["--parts", "9" * 30], ["parts", "1,000"]),
@@ -488,16 +486,14 @@ MISTAKES: list[tuple[str, str | bytes, list[str], list[str]]] = [
     ("ragged and not text", b"option,value\na,1\n\xff,2,3\n", [], ["row 2 has 3 columns"]),
     ("more trials than can be counted", "option,clicks,views\n" + f"a,1,{2**53}\n" * 2 + "b,1,5\n", [], ["'a'", "too many"]),
     ("zeros", bytes(1000), [], ["no rows"]),
-    ("a zip", b"PK\x03\x04" + bytes(range(128, 256)) * 9, [], ["UTF-8"]),
+    ("a zip", b"PK\x03\x04" + bytes(range(128, 256)) * 9, [], ["not a zip file"]),
     ("escapes", "\x1b[2J\u202e,value\na,1\na,x\n", [], ["'\\x1b[2J\\u202e'", "--by"]),
-    ("decimal comma", "option;value\na;1,5\na;2\nb;3\nb;4\n", [], ["row 1", "'1,5'", "decimals are written with a point"]),
-    ("decimal commas all over", "ad;euro\na;1,5\na;2,5\nb;3,1\nb;4,2\n", [], ["'euro'", "'1,5'", "with a point"]),
     ("digit separator", ROWS + "a,1_000\na,2\nb,3\nb,4\n", [], ["row 1", "'1_000'"]),
     ("text in a wide table", "a,b\n1,2\n3,oops\n4,4\n", [], ["row 2", "'b'", "'oops'"]),
-    ("nan", ROWS + "a,1\na,nan\nb,3\nb,4\n", [], ["row 2", "'value'", "nan"]),
+    ("nan", ROWS + "a,1\na,nan\nb,3\nb,4\n", [], ["row 2", "'value'", "empty, in 1 of 4 rows"]),
     ("infinity", ROWS + "a,1\na,2\nb,-inf\nb,4\n", [], ["row 3", "'value'", "-inf"]),
     ("too large", ROWS + "a,1\na,2\nb,1e999\nb,4\n", [], ["row 3", "inf"]),
-    ("empty value", ROWS + "a,1\na,\nb,3\nb,4\n", [], ["row 2", "'value'", "empty; fill it, or leave the row out"]),
+    ("empty value", ROWS + "a,1\na,\nb,3\nb,4\n", [], ["row 2", "'value'", "empty, in 1 of 4 rows", "--drop-missing"]),
     ("empty option", ROWS + "a,1\n ,2\nb,3\nb,4\n", [], ["row 2", "'option'", "no option"]),
     ("hole in a wide table", "a,b\n1,2\n,3\n4,4\n", [], ["row 2", "'a'", "goes on later"]),
     ("one option", ROWS + "a,1\na,2\n", [], ["only one option", "'a'", "long"]),
@@ -512,7 +508,7 @@ MISTAKES: list[tuple[str, str | bytes, list[str], list[str]]] = [
     ("summarised twice", "option,mean,se\na,1,2\nb,3,4\na,2,1\n", [], ["row 3", "'a'", "row 1"]),
     ("unknown layout", LONG, ["--layout", "lng"], ["'lng'", "'long'"]),
     ("empty layout", LONG, ["--layout", ""], ["''", "summaries"]),
-    ("wrong layout", LONG, ["--layout", "wide"], ["row 1", "'option'", "'a'"]),
+    ("wrong layout", LONG, ["--layout", "wide"], ["'option'", "holds text", "--unit option"]),
     ("unknown method", LONG, ["--method", "kee"], ["'kee'", "did you mean 'ke'?"]),
     ("unknown method in a list", LONG, ["--method", "te,cvee"], ["'cvee'", "'cve'"]),
     ("unknown kernel", LONG, ["--kernel", "gausian:1"], ["'gausian'", "did you mean 'gaussian'?"]),
@@ -606,9 +602,10 @@ def named_csv() -> str:
 
 def test_json_gives_every_name_back(run: Run, write: Write) -> None:
     found = run("estimate", write(named_csv()), "--json", "-m", "ke", *QUICK).json
-    assert [option["name"] for option in found["options"]] == NAMES
-    assert list(found["estimates"]["ke"]["weights"]) == NAMES
-    assert list(found["probability_best"]) == NAMES
+    names = [name.strip() for name in NAMES]
+    assert [option["name"] for option in found["options"]] == names
+    assert list(found["estimates"]["ke"]["weights"]) == names
+    assert list(found["probability_best"]) == names
     assert found["winner"]["option"] == NAMES[-1]
 
 

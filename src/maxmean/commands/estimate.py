@@ -19,7 +19,8 @@ _HOW = "How to estimate"
 
 def estimate(
     source: Annotated[
-        str, typer.Argument(metavar="FILE", show_default=False, help="A CSV or Parquet file, or - for standard input.")
+        str,
+        typer.Argument(metavar="FILE", show_default=False, help="CSV, Parquet or Excel; - is standard input."),
     ],
     method: Annotated[
         list[str] | None,
@@ -81,6 +82,12 @@ def estimate(
     trials: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="How many times it was tried (counts).", rich_help_panel=_DATA)
     ] = None,
+    rate: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="Share of trials that worked (counts), 0.125 or 12.5%.", rich_help_panel=_DATA
+        ),
+    ] = None,
     mean: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Mean of each option (summaries).", rich_help_panel=_DATA)
     ] = None,
@@ -92,6 +99,63 @@ def estimate(
     ] = None,
     n: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Number of observations.", rich_help_panel=_DATA)
+    ] = None,
+    lower: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="Lower confidence limit of the mean, instead of --se.", rich_help_panel=_DATA
+        ),
+    ] = None,
+    upper: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Upper confidence limit.", rich_help_panel=_DATA)
+    ] = None,
+    limits_level: Annotated[
+        float | None,
+        typer.Option(
+            metavar="LEVEL", help="Of these limits.", show_default="as the columns say, or 0.95", rich_help_panel=_DATA
+        ),
+    ] = None,
+    unit: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="What rows belong to (a user, a day): pairs a long table by it; left out of a wide one.",
+            rich_help_panel=_DATA,
+        ),
+    ] = None,
+    options: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            show_default="all",
+            help="Options to compare; repeat it or separate names by commas. In a wide table, columns.",
+            rich_help_panel=_DATA,
+        ),
+    ] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CONDITION",
+            show_default="all",
+            help="Rows that count: 'country = DE', 'ad != Total'; if repeated, all must hold.",
+            rich_help_panel=_DATA,
+        ),
+    ] = None,
+    drop_missing: Annotated[
+        bool,
+        typer.Option(
+            "--drop-missing",
+            metavar="",
+            help="Leave out rows without a value; units, if they are paired.",
+            rich_help_panel=_DATA,
+        ),
+    ] = False,
+    decimal: Annotated[
+        str | None,
+        typer.Option(metavar="MARK", help="Decimal mark of the numbers, . or , (a comma).", rich_help_panel=_DATA),
+    ] = None,
+    sheet: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Sheet of an Excel file with several.", rich_help_panel=_DATA)
     ] = None,
     covariance: Annotated[
         str | None,
@@ -134,7 +198,7 @@ def estimate(
     from ..mev.data.collect import read_options
     from ..mev.data.covariance import read_covariances
     from ..mev.data.files import stream_table
-    from ..mev.data.recognise import Columns
+    from ..mev.data.layout import Columns, Reading
     from ..mev.errors import ArgumentError, DataError
     from ..mev.methods import Settings, check_method, parse_kernel
     from ..mev.problem import Problem
@@ -149,21 +213,30 @@ def estimate(
             "--unpaired says that nothing belongs together, and --covariance how much it does: choose one"
         )
     matrix = None if covariance is None else read_covariances(covariance)
-    columns = Columns(by, value, successes, trials, mean, se, sd, n, layout, matrix)
-    with _progress(notes, "reading", 1.0) as reading:
-        options = read_options(stream_table(source, reading), columns)
+    columns = Columns(by, value, successes, trials, rate, mean, se, sd, n, lower, upper, unit, layout, matrix)
+    reading = Reading.of(
+        options=[name.strip() for entry in options or () for name in entry.split(",")],
+        where=where or (),
+        drop_missing=drop_missing,
+        paired=False if unpaired else None,
+        decimal=decimal,
+        limits_level=limits_level,
+        sheet=sheet,
+    )
+    with _progress(notes, "reading", 1.0) as progress:
+        found = read_options(stream_table(source, progress, sheet), columns, reading)
     if unpaired:
-        options = options.unpaired()
+        found = found.unpaired()
     try:
-        problem = Problem.of(options, settings, lower_is_better=lower_is_better, seed=seed, resamples=resamples)
+        problem = Problem.of(found, settings, lower_is_better=lower_is_better, seed=seed, resamples=resamples)
     except DataError as error:
-        raise DataError(f"{error} (the table was taken for {options.taken_for})") from None
+        raise DataError(f"{error} (the table was taken for {found.taken_for})") from None
     with _progress(notes, "bias", resamples) as resampling:
         comparison = compare_problem(problem, methods, level=level, progress=resampling)
     if plot is not None:
         picture.plot(comparison, plot)
     name = "standard input" if source == "-" else show.escaped(source)
-    notes.print(f"Read {name} as {show.escaped(options.taken_for)}.", style="dim")
+    notes.print(f"Read {name} as {show.escaped(found.taken_for)}.", style="dim")
     if as_json:
         print(json.dumps(comparison.to_dict(), indent=2, allow_nan=False), flush=True)
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..lazy import lazily
 from .data import Counts, Samples, Summaries
 from .ensemble import ensemble_target
-from .errors import ArgumentError, DataError, KernelError
+from .errors import ArgumentError, DataError, DataWarning, KernelError
 from .estimators import (
     average_estimate,
     cross_validation_estimate,
@@ -45,6 +45,7 @@ __all__ = [
     "Counts",
     "Custom",
     "DataError",
+    "DataWarning",
     "Epanechnikov",
     "Gaussian",
     "Indicator",

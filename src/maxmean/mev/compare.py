@@ -92,7 +92,7 @@ class Comparison:
         certain = [
             name for name, error in zip(self.problem.names, self.problem.standard_errors, strict=True) if error == 0
         ]
-        notes = []
+        notes = list(self.problem.remarks)
         if certain and len(certain) < len(self.problem.names):
             which = ", ".join(repr(name) for name in certain[:3]) + (", ..." if len(certain) > 3 else "")
             notes.append(f"all values of {which} are equal, so that its mean counts as certain, however few they are")

@@ -9,6 +9,10 @@ class DataError(MaxmeanError):
     """Data that an estimator cannot use; the message is one sentence that names the option, column, row or value."""
 
 
+class DataWarning(UserWarning):
+    """What was guessed or left out when data were read, and changes the answer; the message is one sentence."""
+
+
 class ArgumentError(MaxmeanError):
     """An argument or a setting outside its range; the message is one sentence that names it and says what it may be."""
 

@@ -168,11 +168,22 @@ def estimate(
     value: Any = None,
     successes: Any = None,
     trials: Any = None,
+    rate: Any = None,
     mean: Any = None,
     se: Any = None,
     sd: Any = None,
     n: Any = None,
+    lower: Any = None,
+    upper: Any = None,
+    limits_level: float | None = None,
     covariance: Any = None,
+    unit: str | None = None,
+    layout: str | None = None,
+    options: Sequence[str] = (),
+    where: str | Sequence[str] = (),
+    drop_missing: bool = False,
+    decimal: str | None = None,
+    sheet: str | None = None,
     names: Sequence[str] | None = None,
     paired: bool | None = None,
     alpha: float = 0.1,
@@ -189,17 +200,36 @@ def estimate(
     ----------
     data
         A mapping or a list with one array of observations per option; a 2-D array (rows are observations, columns
-        options, taken as paired); or a DataFrame: its layout is recognised from the columns, or set with the arguments below.
+        options, taken as paired); or a table, whose layout is recognised from the columns or set with the arguments below: the
+        path of a file, a DataFrame of pandas or polars, a DuckDB relation, anything with Arrow's or the dataframe interchange
+        protocol; or a pandas GroupBy. What was guessed or left out and changes the answer is a :class:`DataWarning`.
     method
         One of ``me ae de cve we mme te ke te* ke*``.
     by, value
-        Columns of a long DataFrame: the options' names and the observations.
-    successes, trials, mean, se, sd, n
-        Counts, or summaries (a mean with se, or with sd and n). Columns of a DataFrame; without ``data``, arrays or
-        mappings with one number per option.
+        Columns of a long table: the options' names and the observations.
+    successes, trials, rate, mean, se, sd, n, lower, upper
+        Counts (successes or a rate, and trials), or summaries (a mean with se, with sd and n, or with confidence limits that are
+        symmetric about it). Columns of a table; without ``data``, arrays, mappings or Series with one number per option; labels
+        are names.
+    limits_level
+        Of ``lower`` and ``upper``; None: what the columns' names tell, or 0.95.
     covariance
         Covariance matrix of the means, instead of their standard errors: an array, shape ``(M, M)``, or a DataFrame or a mapping
         of mappings with the options' names. Everything uses it as it uses the covariance of paired observations.
+    unit
+        Column of a table that says which rows belong together (a user, a day): long data are paired by it.
+    layout
+        ``long``, ``wide``, ``counts`` or ``summaries``.
+    options
+        The options of a table to compare, by name: columns of a wide one. By default all.
+    where
+        Conditions that rows of a table must fulfil, such as ``"country = DE"`` or ``"ad != Total"``.
+    drop_missing
+        Leave out rows without a value; units, if they are paired.
+    decimal
+        Decimal mark of numbers in text, ``"."`` or ``","``, where it cannot be told.
+    sheet
+        Sheet of an Excel file that has several.
     names
         Names of the options, if the data have none.
     paired
@@ -232,11 +262,22 @@ def estimate(
         value=value,
         successes=successes,
         trials=trials,
+        rate=rate,
         mean=mean,
         se=se,
         sd=sd,
         n=n,
+        lower=lower,
+        upper=upper,
+        limits_level=limits_level,
         covariance=covariance,
+        unit=unit,
+        layout=layout,
+        options=options,
+        where=where,
+        drop_missing=drop_missing,
+        decimal=decimal,
+        sheet=sheet,
         names=names,
         paired=paired,
         alpha=alpha,

@@ -35,6 +35,18 @@ METHODS: dict[str, str] = {
 }
 """Every method, with a description short enough for a table."""
 
+_LOWER = {"me": "smallest mean, naive", "mme": "smallest of maxima"}
+
+
+def described(method: str, lower_is_better: bool) -> str:
+    """A method in few words.
+
+    >>> described("me", False), described("me", True)
+    ('largest mean, naive', 'smallest mean, naive')
+    """
+    return _LOWER.get(method, METHODS[method]) if lower_is_better else METHODS[method]
+
+
 MOST_DRAWS = 1_000_000
 MOST_PARTS = 1_000
 SPLITTING = ("de", "cve", "mme")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,10 +13,11 @@ import numpy as np
 
 from .data import Counts, Data, Samples, Summaries
 from .data.inputs import as_options
+from .data.layout import Reading
 from .data.limits import MOST_PAIRED, MOST_RESAMPLES, TOO_MANY_PAIRED
 from .data.moments import skewness, skewness_error, unit_for
 from .data.options import Options, refuse_unusable
-from .errors import ArgumentError, DataError
+from .errors import ArgumentError, DataError, DataWarning
 from .inference import (
     EstimatorBias,
     Shrinkage,
@@ -74,6 +76,8 @@ class Problem:
     unit: float = 1.0
     taken_for: str = ""
     pairable: bool = False
+    remarks: tuple[str, ...] = ()
+    """What was guessed or left out when the data were read, a sentence each."""
     _evaluations: dict[str, Evaluation] = field(default_factory=dict, init=False, repr=False)
     _biases: dict[str, EstimatorBias] = field(default_factory=dict, init=False, repr=False)
 
@@ -99,7 +103,17 @@ class Problem:
             if not math.isfinite(variance):
                 raise DataError(f"option {name!r} spreads too widely for its variance to be a number")
         return cls(
-            options.names, data, settings, seed, resamples, origin, direction, unit, options.taken_for, options.pairable
+            options.names,
+            data,
+            settings,
+            seed,
+            resamples,
+            origin,
+            direction,
+            unit,
+            options.taken_for,
+            options.pairable,
+            options.remarks,
         )
 
     @property
@@ -370,11 +384,22 @@ def as_problem(
     value: Any = None,
     successes: Any = None,
     trials: Any = None,
+    rate: Any = None,
     mean: Any = None,
     se: Any = None,
     sd: Any = None,
     n: Any = None,
+    lower: Any = None,
+    upper: Any = None,
+    limits_level: float | None = None,
     covariance: Any = None,
+    unit: str | None = None,
+    layout: str | None = None,
+    options: Sequence[str] = (),
+    where: str | Sequence[str] = (),
+    drop_missing: bool = False,
+    decimal: str | None = None,
+    sheet: str | None = None,
     names: Sequence[str] | None = None,
     paired: bool | None = None,
     alpha: float = 0.1,
@@ -386,8 +411,27 @@ def as_problem(
     seed: int = 0,
 ) -> Problem:
     """The problem that the arguments of :func:`maxmean.estimate` describe, all but the method."""
-    columns = {"by": by, "value": value, "successes": successes, "trials": trials, "mean": mean, "se": se, "sd": sd}
+    columns = {
+        "by": by,
+        "value": value,
+        "successes": successes,
+        "trials": trials,
+        "rate": rate,
+        "mean": mean,
+        "se": se,
+        "sd": sd,
+        "n": n,
+        "lower": lower,
+        "upper": upper,
+        "unit": unit,
+        "layout": layout,
+    }
     chosen = parse_kernel(kernel) if isinstance(kernel, str) else as_kernel(kernel)
     settings = Settings(alpha, chosen, draws, parts)
-    options = as_options(data, columns | {"n": n}, names, paired, covariance)
-    return Problem.of(options, settings, lower_is_better=lower_is_better, seed=seed, resamples=resamples)
+    reading = Reading.of(
+        options=options, where=where, drop_missing=drop_missing, decimal=decimal, limits_level=limits_level, sheet=sheet
+    )
+    found = as_options(data, columns, names, paired, covariance, reading)
+    for remark in found.remarks:
+        warnings.warn(remark, DataWarning, stacklevel=3)
+    return Problem.of(found, settings, lower_is_better=lower_is_better, seed=seed, resamples=resamples)

@@ -10,7 +10,7 @@ from itertools import accumulate, takewhile
 from typing import TYPE_CHECKING
 
 from .data import Summaries
-from .methods import METHODS
+from .methods import described
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -170,7 +170,7 @@ def _estimates_table(comparison: Comparison) -> RenderableType:
     for method, row in comparison.table().iterrows():
         table.add_row(
             str(method),
-            METHODS[str(method)],
+            described(str(method), comparison.problem.lower_is_better),
             number(row["value"], places),
             " to ".join(_signed(row[end], places) for end in ("bias_low", "bias_high")),
             f"{int(row['options'])}",

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from maxmean.mev.data import csv_blocks
+from maxmean.mev.data import csv_blocks, csv_header
 from maxmean.mev.data.csv_blocks import stream_csv
 from maxmean.mev.data.files import stream_table
 from maxmean.mev.errors import DataError
@@ -79,7 +79,7 @@ def test_nothing_is_read_without_end(content: bytes, sentence: str, monkeypatch:
 
 
 def test_too_many_columns_are_refused_before_any_row_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(csv_blocks, "MOST_COLUMNS", 3)
+    monkeypatch.setattr(csv_header, "MOST_COLUMNS", 3)
     assert read(b"a;b;c\n1;2;3\n", 99, monkeypatch) == {"a": ["1"], "b": ["2"], "c": ["3"]}
     with pytest.raises(DataError, match=r"^t has 4 columns; up to 3 are read$"):
         read(b"a;b;c;d\n", 99, monkeypatch)

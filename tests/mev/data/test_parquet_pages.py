@@ -17,8 +17,8 @@ import pytest
 from maxmean.mev.data import columns, files, limits, parquet_pages
 from maxmean.mev.data.collect import read_options
 from maxmean.mev.data.files import stream_table
+from maxmean.mev.data.layout import Columns
 from maxmean.mev.data.options import Options
-from maxmean.mev.data.recognise import Columns
 from maxmean.mev.errors import DataError
 
 LONG = pa.table({"option": list("aabb"), "value": [1.0, 2.0, 3.0, 5.0]})

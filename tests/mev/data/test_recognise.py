@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 import pytest
 
-from maxmean.mev.data.recognise import Columns, recognise
+from maxmean.mev.data.layout import Columns
+from maxmean.mev.data.recognise import recognise
 
 
 @pytest.mark.parametrize(

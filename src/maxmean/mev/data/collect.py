@@ -1,120 +1,135 @@
-"""From the columns of a table to data about options, batch by batch; only numbers are kept."""
+"""From the columns of a table to data about options."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import pyarrow as pa
 
 from ..errors import DataError
-from .columns import MOST_COUNTED, blank_to_null, coded, counted, decoded, numbers, refuse_nested, whole_numbers
+from .aliases import TOTALS, plain
+from .columns import MOST_COUNTED, refuse_fractions
+from .confidence import standard_errors
 from .counts import Counts
-from .limits import MOST_VALUES, TOO_LARGE
-from .options import Options
-from .recognise import Columns, Layout, recognise
+from .gather import Gathered, gather
+from .layout import Columns, Layout, Reading
+from .limits import MOST_VALUES
+from .missing import whole_rows
+from .options import Options, repeated
+from .rates import successes_of
 from .samples import Samples
 from .summaries import Summaries
+from .units import pair_up
 
 
-def read_options(batches: Iterable[pa.RecordBatch], columns: Columns, *, most: float = MOST_VALUES) -> Options:
+def read_options(
+    batches: Iterable[pa.RecordBatch],
+    columns: Columns,
+    reading: Reading = Reading(),  # noqa: B008  (frozen)
+    *,
+    most: float = MOST_VALUES,
+) -> Options:
     """Recognise the layout from the first batch, then collect the data of all of them, up to ``most`` values."""
-    stream = map(decoded, batches)
-    first = next((batch for batch in stream if batch.num_rows), None)
-    if first is None:
-        raise DataError("the table has no rows")
-    layout = recognise(first, columns)
-    for name in (*layout.roles.values(), *layout.options):
-        refuse_nested(first.schema.field(name))
-    rows = _bounded(chain([first], stream), layout, most)
-    names, data = _COLLECT[layout.kind](layout, rows)
-    return Options(tuple(names), data, str(layout), pairable=isinstance(data, Samples) and data.paired)
+    layout, found = gather(batches, columns, reading, most)
+    if found.missing.rows and not reading.drop_missing:
+        found.missing.refuse()
+    names, data = _COLLECT[layout.kind](layout, found, reading)
+    _refuse_totals(names, layout, reading)
+    _refuse_unknown(names, reading)
+    remarks = (*layout.remarks, *found.remarks, *filter(None, [found.missing.remark]), *_look_alikes(found, names))
+    pairable = isinstance(data, Samples) and data.paired
+    return Options(tuple(names), data, str(layout), pairable=pairable, remarks=remarks)
 
 
-def _bounded(batches: Iterable[pa.RecordBatch], layout: Layout, most: float) -> Iterator[pa.RecordBatch]:
-    kept, rows = len(layout.options) or len(layout.roles.keys() - {"by"}), 0
-    for batch in batches:
-        rows += batch.num_rows
-        if rows * kept > most:
-            raise DataError(TOO_LARGE)
-        yield batch
+def _long(layout: Layout, found: Gathered, reading: Reading) -> tuple[list[str], Samples]:
+    names, value = list(found.names.number), found.values["value"]
+    if found.units is not None:
+        return names, pair_up(names, found, reading)
+    edges = np.cumsum(np.bincount(found.codes, minlength=len(names)))[:-1]
+    return names, Samples(tuple(np.split(value[np.argsort(found.codes, kind="stable")], edges)))
 
 
-def _long(layout: Layout, batches: Iterable[pa.RecordBatch]) -> tuple[list[str], Samples]:
-    number: dict[str, int] = {}
-    codes, values = [], []
-    for row, batch in _numbered(batches):
-        codes.append(coded(batch.column(layout.roles["by"]), layout.roles["by"], row, number))
-        values.append(numbers(batch.column(layout.roles["value"]), layout.roles["value"], row))
-    code, value = np.concatenate(codes), np.concatenate(values)
-    codes.clear()
-    values.clear()  # there may be millions
-    edges = np.cumsum(np.bincount(code, minlength=len(number)))[:-1]
-    return list(number), Samples(tuple(np.split(value[np.argsort(code, kind="stable")], edges)))
-
-
-def _wide(layout: Layout, batches: Iterable[pa.RecordBatch]) -> tuple[list[str], Samples]:
+def _wide(layout: Layout, found: Gathered, reading: Reading) -> tuple[list[str], Samples]:
     """Columns may end early, but must not have holes; without either, the rows are taken as paired."""
-    pieces: dict[str, list[np.ndarray]] = {name: [] for name in layout.options}
-    ended: dict[str, int] = {}
-    for row, batch in _numbered(batches):
-        for name in layout.options:
-            column = blank_to_null(batch.column(name))
-            filled = len(column) - column.null_count
-            if filled and name in ended:
-                raise DataError(f"row {ended[name]}: column {name!r} is empty there but goes on later")
-            if column.null_count:
-                hole = int(np.argmin(column.is_valid().to_numpy(zero_copy_only=False)))
-                if hole < filled:
-                    raise DataError(f"row {row + hole}: column {name!r} is empty there but goes on later")
-                ended.setdefault(name, row + hole)
-            pieces[name].append(numbers(column.slice(0, filled), name, row))
-    values = tuple(np.concatenate(pieces[name]) for name in layout.options)
-    return list(layout.options), Samples(values, paired=len({len(v) for v in values}) == 1)
+    columns = [found.values[name] for name in layout.options]
+    names = [name.strip() for name in layout.options]
+    if (twice := repeated(names)) is not None:
+        raise DataError(f"column {twice!r} appears twice")
+    if found.units is not None and len(found.units.number) < len(found.unit_codes):
+        found.units.refuse_repeated(found.unit_codes, found.rows)
+    filled = [~np.isnan(column) for column in columns]
+    if all(each.all() for each in filled):
+        return names, Samples(tuple(columns), paired=True)
+    missing = found.missing
+    for name, each in zip(layout.options, filled, strict=True):
+        missing.note(name, np.array([found.rows[int(k)] for k in np.flatnonzero(~each)]))
+    if reading.drop_missing and reading.paired is not False:
+        whole = whole_rows(columns)
+        missing.rows += int((~whole).sum())
+        return names, Samples(tuple(column[whole] for column in columns), paired=True)
+    values = tuple(column[each] for column, each in zip(columns, filled, strict=True))
+    if reading.drop_missing:
+        total = sum(int((~each).sum()) for each in filled)
+        found.remarks.append(f"{total:,} missing values were left out")
+        missing.rows = 0
+        return names, Samples(values)
+    _refuse_holes(layout.options, filled, found.rows)
+    missing.rows = 0
+    return names, Samples(values, paired=len({len(v) for v in values}) == 1)
 
 
-def _counts(layout: Layout, batches: Iterable[pa.RecordBatch]) -> tuple[list[str], Counts]:
+def _refuse_holes(names: Sequence[str], filled: Sequence[np.ndarray], rows: Sequence[int]) -> None:
+    for name, each in zip(names, filled, strict=True):
+        hole = int(np.argmin(each))
+        if not each.all() and each[hole:].any():
+            count = int((~each[: np.flatnonzero(each)[-1]]).sum())
+            more = f" (and {count - 1:,} more times)" if count > 1 else ""
+            raise DataError(
+                f"row {rows[hole]}: column {name!r} is empty there{more} but goes on later: leave such rows out with "
+                "drop_missing (--drop-missing)"
+            )
+
+
+def _counts(layout: Layout, found: Gathered, reading: Reading) -> tuple[list[str], Counts]:
     """Rows of the same option add up."""
-    number: dict[str, int] = {}
-    codes, successes, trials = [], [], []
-    for row, batch in _numbered(batches):
-        codes.append(_option_codes(layout, batch, row, number))
-        successes.append(whole_numbers(batch, layout.roles["successes"], row))
-        trials.append(whole_numbers(batch, layout.roles["trials"], row))
-        wrong = np.flatnonzero(successes[-1] > trials[-1])
-        if wrong.size:
-            k = wrong[0]
-            raise DataError(f"row {row + k}: {successes[-1][k]:g} successes out of {trials[-1][k]:g} trials")
-    code = np.concatenate(codes)
-    won, tried = (np.bincount(code, np.concatenate(column), len(number)) for column in (successes, trials))
+    names, trials = list(found.names.number), found.values["trials"]
+    refuse_fractions(trials, layout.roles["trials"], found.rows)
+    if "rate" in found.values:
+        successes, remark = successes_of(found.values["rate"], trials, layout.roles["rate"], found.rows)
+        found.remarks += [remark] if remark else []
+    else:
+        successes = found.values["successes"]
+        refuse_fractions(successes, layout.roles["successes"], found.rows)
+    wrong = np.flatnonzero(successes > trials)
+    if wrong.size:
+        k = wrong[0]
+        raise DataError(f"row {found.rows[k]}: {successes[k]:g} successes out of {trials[k]:g} trials")
+    won, tried = (np.bincount(found.codes, column, len(names)) for column in (successes, trials))
     if tried.max() > MOST_COUNTED:
-        name = list(number)[tried.argmax()]
+        name = names[tried.argmax()]
         raise DataError(f"option {name!r}: its trials add up to {tried.max():g}, too many to count exactly")
-    return list(number), Counts(won.astype(np.int64), tried.astype(np.int64))
+    return names, Counts(won.astype(np.int64), tried.astype(np.int64))
 
 
-def _summaries(layout: Layout, batches: Iterable[pa.RecordBatch]) -> tuple[list[str], Summaries]:
-    number: dict[str, int] = {}
-    codes = []
-    columns: dict[str, list[np.ndarray]] = {role: [] for role in layout.roles if role != "by"}
-    for row, batch in _numbered(batches):
-        codes.append(_option_codes(layout, batch, row, number))
-        for role, pieces in columns.items():
-            name = layout.roles[role]
-            pieces.append(whole_numbers(batch, name, row) if role == "n" else numbers(batch.column(name), name, row))
-            negative = np.flatnonzero(pieces[-1] < 0) if role != "mean" else np.array([])
-            if negative.size:
-                raise DataError(f"row {row + negative[0]}: column {name!r} is negative ({pieces[-1][negative[0]]:g})")
-    _check_unique(np.concatenate(codes), list(number))
-    joined = {role: np.concatenate(pieces) for role, pieces in columns.items()}
-    names = list(number)
+def _summaries(layout: Layout, found: Gathered, reading: Reading) -> tuple[list[str], Summaries]:
+    names, values, rows = list(found.names.number), found.values, found.rows
+    for role in set(values) - {"mean", "lower", "upper"}:
+        negative = np.flatnonzero(values[role] < 0)
+        if negative.size:
+            k = negative[0]
+            raise DataError(f"row {rows[k]}: column {layout.roles[role]!r} is negative ({values[role][k]:g})")
+    if "n" in values:
+        refuse_fractions(values["n"], layout.roles["n"], rows)
+    _refuse_second_summaries(found.codes, names, rows)
+    se = values.get("se")
+    if "lower" in values:
+        se = standard_errors(values["mean"], values["lower"], values["upper"], layout.level, names)
     matrix = None if layout.covariance is None else layout.covariance.among(names)
-    found = Summaries.of(joined["mean"], joined.get("se"), joined.get("sd"), joined.get("n"), names, matrix)
-    return names, found
+    return names, Summaries.of(values["mean"], se, values.get("sd"), values.get("n"), names, matrix)
 
 
-_COLLECT: dict[str, Callable[[Layout, Iterable[pa.RecordBatch]], tuple[list[str], Samples | Counts | Summaries]]] = {
+_COLLECT: dict[str, Callable[[Layout, Gathered, Reading], tuple[list[str], Samples | Counts | Summaries]]] = {
     "long": _long,
     "wide": _wide,
     "counts": _counts,
@@ -122,24 +137,45 @@ _COLLECT: dict[str, Callable[[Layout, Iterable[pa.RecordBatch]], tuple[list[str]
 }
 
 
-def _check_unique(codes: np.ndarray, names: Sequence[str]) -> None:
-    rows: dict[int, int] = {}
-    for row, code in enumerate(codes.tolist(), start=1):
-        if code in rows:
-            raise DataError(f"row {row}: option {names[code]!r} was summarised in row {rows[code]} already")
-        rows[code] = row
+def _refuse_second_summaries(codes: np.ndarray, names: Sequence[str], rows: Sequence[int]) -> None:
+    first: dict[int, int] = {}
+    for k, code in enumerate(codes.tolist()):
+        if code in first:
+            raise DataError(f"row {rows[k]}: option {names[code]!r} was summarised in row {rows[first[code]]} already")
+        first[code] = k
 
 
-def _numbered(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Batches with the number of their first row, the first row of the table being 1."""
-    row = 1
-    for batch in batches:
-        if batch.num_rows:
-            yield row, batch
-        row += batch.num_rows
+def _refuse_totals(names: Sequence[str], layout: Layout, reading: Reading) -> None:
+    """Ask about an option whose name says that it sums the others up."""
+    name = next((name for name in names if plain(name) in TOTALS), None)
+    if name is None or name in reading.options:
+        return
+    others = ",".join(each for each in names if each != name)
+    out = f'--where "{layout.roles["by"]} != {name}"' if "by" in layout.roles else f"--options {others}"
+    raise DataError(
+        f"option {name!r} looks like a sum over the others: leave it out ({out[:200]}), or keep it by naming all "
+        "options (--options)"
+    )
 
 
-def _option_codes(layout: Layout, batch: pa.RecordBatch, row: int, number: dict[str, int]) -> np.ndarray:
-    if "by" in layout.roles:
-        return coded(batch.column(layout.roles["by"]), layout.roles["by"], row, number)
-    return counted(row, batch.num_rows, number)
+def _refuse_unknown(names: Sequence[str], reading: Reading) -> None:
+    absent = next((name for name in reading.options if name not in names), None)
+    if absent is not None:
+        raise DataError(f"there is no option {absent!r}")
+
+
+def _look_alikes(found: Gathered, names: Sequence[str]) -> list[str]:
+    """A sentence on names that differ in little."""
+    said = []
+    both = [name for name in found.names.spaced if name in found.names.exact]
+    if both:
+        said.append(
+            f"{found.names.spaced[both[0]]!r} and {both[0]!r} count as one option: blanks around names are left out"
+        )
+    seen: dict[str, str] = {}
+    for name in names:
+        other = seen.setdefault(" ".join(name.casefold().split()), name)
+        if other != name:
+            said.append(f"{other!r} and {name!r} count as two options, though only capitals or blanks differ")
+            break
+    return said

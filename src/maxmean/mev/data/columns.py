@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -10,12 +12,13 @@ import pyarrow.compute as pc
 
 from ..errors import DataError
 from .limits import MOST_OPTIONS, TOO_MANY
+from .notation import MISSING, PLAIN, Notation, find_notation, is_number, is_truth
 
 NESTED = b"maxmean.nested"
 """Metadata key of a field that stands for a nested column, which is not read; its value is the column's type."""
 
-COMMA = re.compile(r"[+-]?\d+,\d+")
-"""A number with the decimal comma of half of Europe."""
+SEPARATOR = b"maxmean.separator"
+"""Metadata key of a table: what separated its columns, if it was text."""
 
 CODE = np.uint16
 """The type of an option's number: few bytes, and quick to sort by."""
@@ -23,7 +26,15 @@ CODE = np.uint16
 MOST_COUNTED = 2**53
 """Beyond this, floating point no longer counts every whole number."""
 
-_TRUTH = {"true": 1.0, "false": 0.0}
+_SAMPLE = 1000  # rows from which a column's kind is judged
+_DATE = re.compile(
+    r"[0-9]{4}[-/.][0-9]{1,2}([-/.][0-9]{1,2}([T ].*)?)?|[0-9]{1,2}([-/.])[0-9]{1,2}\3[0-9]{2,4}( .*)?"
+    r"|([0-9]{1,2}[ -])?(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*[ -,]+[0-9]{2,4}",
+    re.IGNORECASE,
+)
+
+Rows = Sequence[int] | np.ndarray
+"""The numbers of some rows in the table, the first one being 1."""
 
 
 def is_nested(kind: pa.DataType) -> bool:
@@ -40,121 +51,209 @@ def refuse_nested(field: pa.Field) -> None:
         raise DataError(f"column {field.name!r} is nested ({kind}): one number or one name a row is needed")
 
 
-def coded(column: pa.Array, name: str, row: int, number: dict[str, int]) -> np.ndarray:
-    """The options of a column as numbers, in order of first appearance over all batches."""
-    filled = blank_to_null(column)
-    if filled.null_count:
-        hole = int(np.argmin(filled.is_valid().to_numpy(zero_copy_only=False)))
-        raise DataError(f"row {row + hole}: column {name!r} names no option")
-    kind = column.type
-    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
-        raise DataError(f"column {name!r} holds bytes ({kind}), which name no option; store them as text")
-    try:
-        encoded = column.dictionary_encode()  # its labels come in order of appearance
-        labels = [str(label) for label in encoded.dictionary.to_pylist()]
-    except (pa.ArrowException, ValueError, OverflowError):  # a date before our calendar, for instance
-        raise DataError(
-            f"column {name!r} holds values of type {kind} that name no option; store them as text"
-        ) from None
-    lookup = np.array([_code(label, number) for label in labels], dtype=CODE)
-    return lookup[encoded.indices.to_numpy(zero_copy_only=False)]
+@dataclass
+class Names:
+    """A column of names, read batch by batch: each becomes a number, in order of first appearance; blanks around it go."""
+
+    column: str
+    most: int | None = MOST_OPTIONS
+    only: Collection[str] = ()
+    """The names that count; none: all."""
+    number: dict[str, int] = field(default_factory=dict)
+    spaced: dict[str, str] = field(default_factory=dict)
+    """Names as they were written, with blanks around them, by what was made of them."""
+    exact: set[str] = field(default_factory=set)
+    """Names that were also written without."""
+
+    def read(self, column: pa.Array) -> np.ndarray:
+        """Their numbers; -1 where there is no name, -2 where it does not count."""
+        kind = column.type
+        if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
+            raise DataError(f"column {self.column!r} holds bytes ({kind}), which name no option; store them as text")
+        try:
+            encoded = column.dictionary_encode()  # its labels come in order of appearance
+            labels = [None if label is None else str(label) for label in encoded.dictionary.to_pylist()]
+        except (pa.ArrowException, ValueError, OverflowError):  # a date before our calendar, for instance
+            raise DataError(
+                f"column {self.column!r} holds values of type {kind} that name no option; store them as text"
+            ) from None
+        lookup = np.array([self._code(label) for label in labels], dtype=np.int32)
+        if not encoded.null_count:
+            return lookup[encoded.indices.to_numpy(zero_copy_only=False)]
+        places = pc.fill_null(encoded.indices, len(labels)).to_numpy(zero_copy_only=False)
+        return np.append(lookup, np.int32(-1))[places]
+
+    def _code(self, label: str | None) -> int:
+        name = "" if label is None else label.strip()
+        if not name:
+            return -1
+        if self.only and name not in self.only:
+            return -2
+        if name == label:
+            self.exact.add(name)
+        else:
+            self.spaced.setdefault(name, str(label))
+        return self.add(name)
+
+    def add(self, name: str) -> int:
+        code = self.number.setdefault(name, len(self.number))
+        if self.most is not None and code >= self.most:
+            raise DataError(TOO_MANY)
+        return code
+
+    def refuse_repeated(self, codes: np.ndarray, rows: Rows) -> None:
+        """Refuse a name that two rows have."""
+        order = np.argsort(codes, kind="stable")
+        for k in np.flatnonzero(np.diff(codes[order]) == 0)[:1]:
+            first, second = order[k], order[k + 1]
+            name = list(self.number)[codes[second]]
+            raise DataError(f"row {rows[second]}: {self.column} {name!r} was in row {rows[first]} already")
 
 
-def counted(row: int, rows: int, number: dict[str, int]) -> np.ndarray:
-    """Codes for ``rows`` options without names of their own, from row ``row`` on."""
-    return np.array([_code(f"row {row + k}", number) for k in range(rows)], dtype=CODE)
+@dataclass
+class Numbers:
+    """A column of numbers, read batch by batch: the first one tells how they are written."""
+
+    column: str
+    decimal: str | None = None
+    """The decimal mark, if the user has said it."""
+    comma_means: str | None = None
+    """What a comma in a number is if it may be either: that of decimals or, if this is a point, of thousands."""
+    notation: Notation | None = None
+    example: str = ""
+    """A number that is not written plainly."""
+    mark: str = ""
+    """The decimal mark that was seen, if one was looked for."""
+
+    def read(self, column: pa.Array, rows: Rows) -> np.ndarray:
+        """Numbers, nan where one is missing; what is neither is named with its row."""
+        values = self._texts(column, rows) if is_text(column.type) else self._typed(column, rows)
+        wrong = np.flatnonzero(np.isinf(values))
+        if wrong.size:
+            raise DataError(f"row {rows[wrong[0]]}: column {self.column!r} is {values[wrong[0]]}, not a finite number")
+        return values
+
+    def _typed(self, column: pa.Array, rows: Rows) -> np.ndarray:
+        try:
+            return pc.cast(column, pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+        except pa.ArrowException:
+            if pa.types.is_null(column.type):
+                return np.full(len(column), np.nan)
+            raise DataError(f"row {rows[0]}: column {self.column!r} holds a {column.type}, not a number") from None
+
+    def _texts(self, column: pa.Array, rows: Rows) -> np.ndarray:
+        if self.notation in (None, PLAIN) and self.decimal != ",":
+            try:
+                values = pc.cast(column, pa.float64()).to_numpy(zero_copy_only=False)
+            except pa.ArrowException:
+                pass
+            else:
+                if self.notation is None and pc.any(pc.match_substring(column.slice(0, _SAMPLE), ".")).as_py():
+                    self.mark = "."
+                self.notation = PLAIN
+                return values
+        texts = pc.utf8_trim_whitespace(column)
+        missing = pc.fill_null(pc.is_in(pc.utf8_lower(texts), pa.array(MISSING, texts.type)), True)
+        filled = np.flatnonzero(~missing.to_numpy(zero_copy_only=False))
+        values = np.full(len(column), np.nan)
+        if filled.size:
+            values[filled] = self._filled(texts.take(filled), rows, filled)
+        return values
+
+    def _filled(self, texts: pa.Array, rows: Rows, places: np.ndarray) -> np.ndarray:
+        if self.notation is None:
+            self._decide(texts)
+        assert self.notation is not None
+        fits = self.notation.fits(texts)
+        if not fits.all():
+            endless = pc.match_substring_regex(texts, "^(?i:[+-]?inf(inity)?)$").to_numpy(zero_copy_only=False)
+            k = int(np.argmin(fits))
+            if endless[k]:
+                raise DataError(f"row {rows[places[k]]}: column {self.column!r} is {texts[k]}, not a finite number")
+            others = f"; the others are written as {self.example!r} is" if self.example else ""
+            raise DataError(
+                f"row {rows[places[k]]}: column {self.column!r} holds {texts[k].as_py()!r}, not a number{others}"
+            )
+        return self.notation.read(texts)
+
+    def _decide(self, texts: pa.Array) -> None:
+        found = find_notation(texts, self.decimal, self.comma_means)
+        if found is None:
+            example = texts.filter(pc.match_substring(texts, ","))[0].as_py()
+            raise DataError(
+                f"column {self.column!r} holds {example!r}, of which the comma may separate thousands or decimals: say which "
+                "mark decimals have with decimal (--decimal . or --decimal ,)"
+            )
+        self.notation = found
+        unusual = ~PLAIN.fits(texts) & found.fits(texts)
+        if unusual.any():
+            self.example = texts[int(np.argmax(unusual))].as_py()
+        if not found.words and pc.any(pc.match_substring(texts, found.decimal)).as_py():
+            self.mark = found.decimal
+
+    @property
+    def remark(self) -> str | None:
+        """How an unusual notation was read."""
+        if not self.example or self.notation is None or self.notation.words:
+            return None
+        value = f"{self.notation.value(self.example):.15g}"
+        return f"column {self.column!r}: {self.example!r} was read as {value}"
 
 
-def _code(label: str, number: dict[str, int]) -> int:
-    code = number.setdefault(label, len(number))
-    if code >= MOST_OPTIONS:
-        raise DataError(TOO_MANY)
-    return code
-
-
-def whole_numbers(batch: pa.RecordBatch, name: str, row: int) -> np.ndarray:
-    values = numbers(batch.column(name), name, row)
+def refuse_fractions(values: np.ndarray, column: str, row_of: Rows) -> None:
+    """Refuse what is no count."""
     wrong = np.flatnonzero((values < 0) | (values != np.rint(values)))
     if wrong.size:
-        raise DataError(f"row {row + wrong[0]}: column {name!r} must hold whole numbers, not {values[wrong[0]]:g}")
+        k = wrong[0]
+        raise DataError(f"row {row_of[k]}: column {column!r} must hold whole numbers, not {values[k]:g}")
     large = np.flatnonzero(values > MOST_COUNTED)
     if large.size:
-        raise DataError(
-            f"row {row + large[0]}: column {name!r} holds {values[large[0]]:g}, too large for an exact count"
-        )
-    return values
-
-
-def numbers(column: pa.Array, name: str, row: int) -> np.ndarray:
-    """A column as finite float64 numbers; the first value that is none is named with its row."""
-    column = blank_to_null(column)
-    if column.null_count:
-        hole = int(np.argmin(column.is_valid().to_numpy(zero_copy_only=False)))
-        raise DataError(f"row {row + hole}: column {name!r} is empty; fill it, or leave the row out")
-    try:
-        values = pc.cast(column, pa.float64()).to_numpy(zero_copy_only=False)
-    except pa.ArrowException:
-        if not is_text(column.type) and not _is_numeric(column.type):
-            raise DataError(f"row {row}: column {name!r} holds a {column.type}, not a number") from None
-        # Whole numbers that floating point must round, too.
-        values = np.array([number(text, name, row + k) for k, text in enumerate(column.to_pylist())])
-    wrong = np.flatnonzero(~np.isfinite(values))
-    if wrong.size:
-        raise DataError(f"row {row + wrong[0]}: column {name!r} is {values[wrong[0]]}, not a finite number")
-    return values
-
-
-def number(text: object, name: str, row: int) -> float:
-    word = str(text).strip().lower()
-    if word in _TRUTH:
-        return _TRUTH[word]
-    try:
-        return float(word.replace("_", "?"))  # Python's digit separator is nobody else's
-    except ValueError:
-        comma = "; decimals are written with a point" if COMMA.fullmatch(word) else ""
-        raise DataError(f"row {row}: column {name!r} holds {text!r}, not a number{comma}") from None
+        k = large[0]
+        raise DataError(f"row {row_of[k]}: column {column!r} holds {values[k]:g}, too large for an exact count")
 
 
 def decoded(batch: pa.RecordBatch) -> pa.RecordBatch:
     """The batch with dictionary-encoded columns and views of text written out; what is nested stays as it is."""
     columns, fields = list(batch.columns), list(batch.schema)
-    for k, (column, field) in enumerate(zip(columns, fields, strict=True)):
+    for k, (column, kind) in enumerate(zip(columns, fields, strict=True)):
         if pa.types.is_dictionary(column.type) and not is_nested(column.type):
             columns[k] = column.dictionary_decode()
         if pa.types.is_string_view(columns[k].type):
             columns[k] = columns[k].cast(pa.large_string())
-        fields[k] = pa.field(field.name, columns[k].type, metadata=field.metadata)
-    return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
+        fields[k] = pa.field(kind.name, columns[k].type, metadata=kind.metadata)
+    return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields, metadata=batch.schema.metadata))
 
 
 def is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
-def _is_numeric(kind: pa.DataType) -> bool:
-    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
-    return any(is_kind(kind) for is_kind in kinds)
+def kind_of(column: pa.Array, about: pa.Field | None = None) -> str:
+    """What most of a column's first rows are: number, truth, date, text, or empty.
 
+    One stray word is a mistake to report, not a column of names.
 
-def blank_to_null(column: pa.Array) -> pa.Array:
-    if not is_text(column.type):
-        return column
-    trimmed = pc.utf8_trim_whitespace(column)
-    blank = pc.equal(trimmed, "")
-    return pc.if_else(blank, pa.scalar(None, trimmed.type), trimmed) if pc.any(blank).as_py() else trimmed
-
-
-def looks_numeric(column: pa.Array) -> bool:
-    """Numbers, or text most of which reads as numbers: one stray word is a mistake to report, not a column of names."""
-    if not is_text(column.type):
-        return _is_numeric(column.type)
-    texts = [text for text in blank_to_null(column.slice(0, 1000)).to_pylist() if text is not None]
-    return 2 * sum(is_number(text) for text in texts) > len(texts)
-
-
-def is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return text.strip().lower() in _TRUTH
-    return True
+    >>> [kind_of(pa.array(texts)) for texts in (["1", "x", "$2"], ["yes", "no"], ["2024-01-31"], ["a", "1"], ["", "NA"])]
+    ['number', 'truth', 'date', 'text', 'empty']
+    """
+    kind = column.type
+    if about is not None and NESTED in (about.metadata or {}):
+        return "text"
+    if not is_text(kind):
+        if column.null_count == len(column):
+            return "empty"
+        if pa.types.is_boolean(kind):
+            return "truth"
+        if pa.types.is_temporal(kind):
+            return "date"
+        return (
+            "number" if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind) else "text"
+        )
+    shown = [text.strip() for text in column.slice(0, _SAMPLE).to_pylist() if text is not None]
+    texts = [text for text in shown if text.lower() not in MISSING]
+    if not texts:
+        return "empty"
+    for name, belongs in (("truth", is_truth), ("number", is_number), ("date", _DATE.fullmatch)):
+        if 2 * sum(bool(belongs(text)) for text in texts) > len(texts):
+            return name
+    return "text"

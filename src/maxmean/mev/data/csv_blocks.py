@@ -6,17 +6,18 @@ the reader has given up: if Python exits meanwhile, it aborts or hangs. Here not
 
 from __future__ import annotations
 
-import codecs
-import csv
 import io
 import re
 from collections.abc import Iterator
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 
 from ..errors import DataError
-from .limits import LONGEST_ROW, MOST_COLUMNS
+from .columns import SEPARATOR
+from .csv_header import Header, read_header
+from .limits import LONGEST_ROW
 
 _MEGABYTES = f"{LONGEST_ROW >> 20} MB"
 
@@ -26,9 +27,9 @@ def stream_csv(handle: io.BufferedReader, name: str) -> Iterator[pa.RecordBatch]
 
     The header is read here, so that every column can be asked for as text: guessed types vary between blocks.
     """
-    names, delimiter = _header(handle, name)
-    rows = _rows(delimiter)
-    rest, done = b"", 0
+    header = read_header(handle, name, LONGEST_ROW)
+    rows = _rows(header.delimiter)
+    rest, done = header.rest, 0
     while piece := handle.read(LONGEST_ROW):
         block = rest + piece
         end = _last_end(block, rows)
@@ -37,16 +38,18 @@ def stream_csv(handle: io.BufferedReader, name: str) -> Iterator[pa.RecordBatch]
             raise DataError(f"row {done + 1} of {name} is longer than {_MEGABYTES}{why}")
         rest = block[end:]
         if end:
-            batch = _parsed(block[:end], names, delimiter, name, done)
+            batch = _parsed(block[:end], header, name, done)
             done += batch.num_rows
             yield batch
-    yield _parsed(rest, names, delimiter, name, done)
+    yield _parsed(rest, header, name, done)
 
 
-def _parsed(block: bytes, names: list[str], delimiter: str, name: str, done: int) -> pa.RecordBatch:
+def _parsed(block: bytes, header: Header, name: str, done: int) -> pa.RecordBatch:
     """The rows of ``block``; ``done`` rows came before it. One thread: only then does the parser know the row it refuses."""
+    names, delimiter = header.names, header.delimiter
+    schema = pa.schema([(name, pa.string()) for name in names], metadata={SEPARATOR: delimiter.encode()})
     if not block:
-        return pa.RecordBatch.from_arrays([pa.array([], pa.string()) for _ in names], names=names)
+        return pa.RecordBatch.from_arrays([pa.array([], pa.string()) for _ in names], schema=schema)
     try:
         table = pyarrow.csv.read_csv(
             pa.BufferReader(block),
@@ -61,13 +64,26 @@ def _parsed(block: bytes, names: list[str], delimiter: str, name: str, done: int
     except pa.ArrowInvalid as error:
         # Arrow would call a function with the ragged row, but only if that row is UTF-8.
         ragged = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", str(error))
+        if ragged is not None and ragged[3] == "1" and (bare := _without_comments(block, delimiter)) != block:
+            return _parsed(bare, header, name, done)
         if ragged is not None:
             raise DataError(f"row {done + int(ragged[1])} has {ragged[3]} columns, the header {ragged[2]}") from None
         foreign = re.search(r"Row #(\d+): .*invalid UTF8", str(error))
         if foreign is not None:
             raise DataError(f"row {done + int(foreign[1])}: {name} is not UTF-8 text there") from None
         raise
-    return pa.RecordBatch.from_arrays([column.combine_chunks() for column in table.columns], names=names)
+    batch = pa.RecordBatch.from_arrays([column.combine_chunks() for column in table.columns], schema=schema)
+    if header.comments and (odd := pc.starts_with(batch.column(0), "#").index(True).as_py()) >= 0:
+        raise DataError(
+            f"row {done + 1 + odd} begins with '#', as the comments above the header do: is it one, or a name?"
+        )
+    return batch
+
+
+def _without_comments(block: bytes, delimiter: str) -> bytes:
+    """The block without lines that begin with # and have but one column, if no quotation mark can hide a line break."""
+    line = rb"(?m)^#[^%b\r\n]*(?:\r?\n|\Z)" % re.escape(delimiter.encode())
+    return block if b'"' in block else re.sub(line, b"", block)
 
 
 def _last_end(block: bytes, rows: re.Pattern[bytes]) -> int:
@@ -83,40 +99,3 @@ def _rows(delimiter: str) -> re.Pattern[bytes]:
     """As many whole rows as there are, read as Arrow does: a quotation mark opens a field or is one like any character."""
     field = rb'(?:"[^"]*+(?:""[^"]*+)*+"|(?!"))[^%b\r\n]*+' % delimiter.encode()
     return re.compile(rb"(?:%b(?:%b%b)*+(?:\r\n|\n|\r(?=[^\n])))*+" % (field, delimiter.encode(), field))
-
-
-def _header(handle: io.BufferedReader, name: str) -> tuple[list[str], str]:
-    """The names of the columns, and what separates them."""
-    header, blank = handle.readline(LONGEST_ROW), 0
-    while header and not header.removeprefix(codecs.BOM_UTF8).strip():
-        blank += len(header)
-        if blank > LONGEST_ROW:
-            raise DataError(f"{name} begins with more than {_MEGABYTES} of blank lines")
-        header = handle.readline(LONGEST_ROW)
-    if not header:
-        raise DataError(f"{name} is empty")
-    lines, quotes, size = [header], header.count(b'"'), 0
-    while quotes % 2:  # a quoted name may hold line breaks
-        lines.append(handle.readline(LONGEST_ROW))
-        quotes, size = quotes + lines[-1].count(b'"'), size + len(lines[-1])
-        if not lines[-1] or size > LONGEST_ROW:
-            raise DataError(f"a quotation mark in the first line of {name} is never closed")
-    text = _decoded(b"".join(lines))
-    bare = re.sub(r'"[^"]*"', "", text)
-    if "\r" in bare.rstrip("\r\n"):
-        raise DataError(f"the lines of {name} end in carriage returns alone; save it with line feeds")
-    if len(lines[-1]) == LONGEST_ROW:
-        raise DataError(f"the first line of {name} is longer than {_MEGABYTES}: that is no table about options")
-    delimiter = max(",;\t", key=bare.count)
-    columns = bare.count(delimiter) + 1
-    if columns > MOST_COLUMNS:
-        raise DataError(f"{name} has {columns:,} columns; up to {MOST_COLUMNS:,} are read")
-    try:
-        return next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)), delimiter
-    except csv.Error as error:
-        raise DataError(f"cannot read the first line of {name}: {error}") from None
-
-
-def _decoded(header: bytes) -> str:
-    """The header as text; what was cut off at the longest row may end inside a character."""
-    return header.decode("utf-8-sig", "strict" if len(header) < LONGEST_ROW else "ignore")

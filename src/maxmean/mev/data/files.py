@@ -1,4 +1,4 @@
-"""Tables from files: CSV or Parquet, from a path or standard input, as a stream of Arrow record batches."""
+"""Tables from files: CSV, Parquet or Excel, packed or not, from a path or standard input, as a stream of Arrow record batches."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import select
 import sys
 import warnings
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
@@ -15,22 +16,26 @@ import pyarrow as pa
 
 from ..errors import DataError
 from .csv_blocks import stream_csv
+from .packed import DAMAGED, LONGEST_MAGIC, ZIP, only_member, unpacked
 from .parquet_pages import MAGIC, stream_parquet
+from .workbook import is_workbook, stream_workbook
 
-_LONGEST_PIPE = 256 << 20  # bytes of a Parquet file that is piped: it can only be read once all of it is there
+_LONGEST_PIPE = 256 << 20  # bytes of a Parquet or zip file that is piped or packed: all of it must be there to read it
 
 _PATIENCE = 2.0  # seconds that a named pipe may be without anybody who writes to it before that is said
 
 
-def stream_table(source: str, progress: Callable[[float], object] = lambda done: None) -> Iterator[pa.RecordBatch]:
-    """Record batches of the table at ``source``, a path or ``-``; all CSV columns are text.
+def stream_table(
+    source: str, progress: Callable[[float], object] = lambda done: None, sheet: str | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Record batches of the table at ``source``, a path or ``-``; all CSV and Excel columns are text.
 
-    ``progress`` is called with the share of the file read so far, if its size is known.
+    ``progress`` is called with the share of the file read so far, if its size is known; ``sheet`` is one of an Excel file.
     """
     if source == "-":
         if sys.stdin is None:
             raise DataError("standard input is closed")
-        yield from _stream(_patient(sys.stdin.buffer), "standard input", None, progress)
+        yield from _stream(_patient(sys.stdin.buffer), "standard input", sheet=sheet)
         return
     path = Path(source)
     try:
@@ -42,11 +47,14 @@ def stream_table(source: str, progress: Callable[[float], object] = lambda done:
         raise DataError(f"cannot read {source!r}: {getattr(error, 'strerror', error)}") from None
     with handle:
         if path.is_file():
-            yield from _stream(handle, repr(source), size, progress)
+            path_of = os.fsencode(handle.name)
+            yield from _stream(
+                handle, repr(source), path_of, lambda: progress(min(handle.tell() / max(size, 1), 1.0)), sheet
+            )
         else:
             if path.is_fifo():
                 _await(handle, source)
-            yield from _stream(_patient(handle), repr(source), None, progress)
+            yield from _stream(_patient(handle), repr(source), sheet=sheet)
 
 
 def _at_once(path: str, flags: int) -> int:
@@ -68,31 +76,50 @@ def _patient(pipe: IO[bytes]) -> io.BufferedReader:
 
 
 def _stream(
-    handle: io.BufferedReader, name: str, size: int | None, progress: Callable[[float], object]
+    handle: io.BufferedReader,
+    name: str,
+    path: bytes | None = None,
+    step: Callable[[], object] = lambda: None,
+    sheet: str | None = None,
 ) -> Iterator[pa.RecordBatch]:
+    """Batches of what ``handle`` holds; ``path`` is where it is, if that is a file, and ``step`` is called after each batch."""
     try:
-        start = handle.peek(len(MAGIC))[: len(MAGIC)]
+        start = handle.peek(LONGEST_MAGIC)[:LONGEST_MAGIC]
         if not start:
             raise DataError(f"{name} is empty")
-        if start == MAGIC:
-            yield from _parquet(handle, name, size)
-            return
-        for batch in stream_csv(handle, name):
-            yield batch
-            if size:
-                progress(min(handle.tell() / size, 1.0))
+        if start.startswith(MAGIC):
+            yield from stream_parquet(path or _content(handle, name), name, content=path is None)
+        elif start.startswith(ZIP):
+            yield from _zipped(handle, name, path is not None, step, sheet)
+        elif (inside := unpacked(handle, name)) is not None:
+            yield from _stream(inside, name, None, step, sheet)
+        elif sheet is not None:
+            raise DataError(f"{name} is no Excel file, and so it has no sheet {sheet!r}")
+        else:
+            for batch in stream_csv(handle, name):
+                yield batch
+                step()
     except UnicodeDecodeError:
         raise DataError(f"{name} is not UTF-8 text: a table is a CSV file in UTF-8, or Parquet") from None
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, *DAMAGED) as error:
         raise DataError(f"cannot read {name} as a table: {str(error).partition(chr(10))[0]}") from None
 
 
-def _parquet(handle: io.BufferedReader, name: str, size: int | None) -> Iterator[pa.RecordBatch]:
-    if size is not None:
-        return stream_parquet(os.fsencode(handle.name), name)
+def _zipped(
+    handle: io.BufferedReader, name: str, seekable: bool, step: Callable[[], object], sheet: str | None
+) -> Iterator[pa.RecordBatch]:
+    """A zip archive with one table in it, or an Excel file, which is one too."""
+    file = handle if seekable else io.BytesIO(_content(handle, name))
+    with zipfile.ZipFile(file) as archive:
+        if is_workbook(archive):
+            yield from stream_workbook(archive, file, name, sheet)
+        else:
+            yield from _stream(only_member(archive, name), name, None, step, sheet)
+
+
+def _content(handle: io.BufferedReader, name: str) -> bytes:
+    """All of what can only be read once all of it is there."""
     content = handle.read(_LONGEST_PIPE + 1)
     if len(content) > _LONGEST_PIPE:
-        raise DataError(
-            f"{name} is a Parquet file of more than {_LONGEST_PIPE >> 20} MB: give its path instead of a pipe"
-        )
-    return stream_parquet(content, name, content=True)
+        raise DataError(f"{name} holds more than {_LONGEST_PIPE >> 20} MB: give its path instead of a pipe")
+    return content

@@ -1,25 +1,29 @@
-"""Python data in any usual shape -> named options: sequences, mappings, arrays, DataFrames, counts, summaries."""
+"""Python data in any usual shape -> named options: files, tables, groups, sequences, mappings, arrays, counts, summaries."""
 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..arrays import is_torch
 from ..errors import ArgumentError, DataError
 from ..settings import check_truth
+from .confidence import standard_errors
 from .counts import Counts
 from .covariance import Covariances
-from .options import Options
+from .frames import groups, is_frame, is_grouped, is_series, labels_of
+from .layout import Columns, Reading
+from .limits import MOST_VALUES
+from .missing import whole_rows
+from .options import Options, repeated
+from .rates import successes_of
 from .samples import Samples
 from .summaries import Summaries
-
-if TYPE_CHECKING:
-    from .recognise import Columns
 
 
 def as_options(
@@ -28,35 +32,82 @@ def as_options(
     names: Sequence[str] | None,
     paired: bool | None,
     covariance: Any = None,
+    reading: Reading = Reading(),  # noqa: B008  (frozen)
 ) -> Options:
     """Named options from ``data``, or, where that is None, from the arrays in ``columns``.
 
-    With a DataFrame, ``columns`` holds column names by role (by, value, successes, ...); otherwise arrays. ``covariance`` is a
+    With a table, ``columns`` holds column names by role (by, value, successes, ...); otherwise arrays. ``covariance`` is a
     matrix, that of the means.
     """
     matrix = None if covariance is None else Covariances.of(covariance)
     given = {role: value for role, value in columns.items() if value is not None}
-    if _is_frame(data):
-        return _named_and_paired(_from_frame(data, given, matrix), names, paired)
+    if paired is not None:
+        check_truth("paired", paired)
+    if isinstance(data, str | os.PathLike) or is_frame(data):
+        from .collect import read_options
+
+        chosen = replace(_column_names(given), covariance=matrix)
+        most = MOST_VALUES if isinstance(data, str | os.PathLike) else math.inf  # a frame is in memory already
+        options = read_options(_batches(data, reading.sheet), chosen, replace(reading, paired=paired), most=most)
+        return _named_and_paired(options, names, paired)
+    if reading.where or reading.options or reading.decimal or "layout" in given:
+        raise ArgumentError("where, options, decimal and layout choose from a table: a file or a DataFrame")
     if data is None:
-        return _named_and_paired(Options(*_from_arrays(given, matrix, names)), names, paired)
+        return _named_and_paired(Options(*_from_arrays(given, matrix, names, reading)), names, paired)
     if matrix is not None:
         raise ArgumentError("covariance goes with means (mean=...); that of observations is computed from them")
+    if is_grouped(data):
+        found, values = groups(data, given.pop("value", None))
+        data = dict(zip(found, values, strict=True))
+        if len(data) < len(values):
+            raise DataError(f"option {repeated(found)!r} appears twice")
     if given:
-        raise ArgumentError(f"{', '.join(given)} can only be given with a DataFrame, or without data")
-    found, samples, taken_for = _from_samples(data)
-    options = _named_and_paired(Options(found, samples, taken_for, pairable=True), names, paired)
+        raise ArgumentError(f"{', '.join(given)} can only be given with a table, or without data")
+    return _without_missing(_named_and_paired(_from_samples(data), names, paired), reading.drop_missing)
+
+
+def _batches(data: Any, sheet: str | None) -> Iterable[Any]:
+    if isinstance(data, str | os.PathLike):
+        from .files import stream_table
+
+        return stream_table(os.fspath(data), sheet=sheet)
+    from .tables import as_table
+
+    return as_table(data).to_batches()
+
+
+def _without_missing(options: Options, drop: bool) -> Options:
+    """The options without values that are missing, or without rows if they are paired; refuses them if not told to."""
+    samples = options.data
+    assert isinstance(samples, Samples)
     for name, values in zip(options.names, samples.values, strict=True):
-        wrong = np.flatnonzero(~np.isfinite(values))
-        if wrong.size:
-            raise DataError(f"option {name!r}: value {wrong[0] + 1} is {values[wrong[0]]}, not a finite number")
-    return options
+        endless = np.flatnonzero(np.isinf(values))
+        if endless.size:
+            raise DataError(f"option {name!r}: value {endless[0] + 1} is {values[endless[0]]}, not a finite number")
+        missing = np.flatnonzero(np.isnan(values))
+        if missing.size and not drop:
+            more = f" and {missing.size - 1:,} more are" if missing.size > 1 else " is"
+            raise DataError(
+                f"option {name!r}: value {missing[0] + 1}{more} missing ({values[missing[0]]}): drop_missing=True leaves such out"
+            )
+    lacking = sum(int(np.isnan(values).sum()) for values in samples.values)
+    if not lacking:
+        return options
+    if samples.paired:
+        whole = whole_rows(samples.values)
+        count = int((~whole).sum())
+        verb = "were" if count > 1 else "was"
+        remark = f"{count:,} of {len(whole):,} rows {verb} left out, since a value is missing there"
+        kept = tuple(values[whole] for values in samples.values)
+    else:
+        remark = f"{lacking:,} missing {'values were' if lacking > 1 else 'value was'} left out"
+        kept = tuple(values[~np.isnan(values)] for values in samples.values)
+    return replace(options, data=replace(samples, values=kept), remarks=(*options.remarks, remark))
 
 
 def _named_and_paired(options: Options, names: Sequence[str] | None, paired: bool | None) -> Options:
     """The options with the names and the pairing that the caller asks for."""
     if paired is not None:
-        check_truth("paired", paired)
         options = replace(options, data=_paired(options.data, paired), pairable=paired)
     if names is None:
         return options
@@ -78,52 +129,22 @@ def _paired(data: Samples | Counts | Summaries, paired: bool) -> Samples | Count
     return replace(data, paired=paired)
 
 
-def _is_frame(data: Any) -> bool:
-    return hasattr(data, "columns")
-
-
-def _from_frame(frame: Any, given: dict[str, Any], matrix: Covariances | None) -> Options:
-    """From a pandas DataFrame, or any other table that Arrow can read."""
-    import pyarrow as pa
-
-    from .collect import read_options
-    from .recognise import Columns
-
-    if hasattr(frame, "iloc"):
-        arrays = [_arrow(frame.iloc[:, k]) for k in range(frame.shape[1])]
-        table = pa.Table.from_arrays(arrays, names=[str(name) for name in frame.columns])
-    else:
-        table = pa.table(frame)
-    columns = replace(_column_names(given, Columns), covariance=matrix)
-    return read_options(table.to_batches(), columns, most=math.inf)  # it is in memory already
-
-
-def _arrow(column: Any) -> Any:
-    import pyarrow as pa
-
-    try:
-        return pa.array(column, from_pandas=True)
-    except pa.ArrowException:  # a mixture: as text, each value is judged in its row
-        return pa.array(
-            [None if missing else str(value) for value, missing in zip(column, column.isna(), strict=True)], pa.string()
-        )
-
-
-def _column_names(given: dict[str, Any], kind: type[Columns]) -> Columns:
+def _column_names(given: dict[str, Any]) -> Columns:
     for role, name in given.items():
         if not isinstance(name, str):
-            raise ArgumentError(f"{role} names a column of the DataFrame, so it must be a string, not {name!r}")
-    return kind(**{f.name: given.get(f.name) for f in fields(kind)})
+            raise ArgumentError(f"{role} names a column of the table, so it must be a string, not {name!r}")
+    return Columns(**{f.name: given.get(f.name) for f in fields(Columns)})
 
 
 def _from_arrays(
-    given: dict[str, Any], matrix: Covariances | None = None, called: Sequence[str] | None = None
+    given: dict[str, Any], matrix: Covariances | None, called: Sequence[str] | None, reading: Reading
 ) -> tuple[tuple[str, ...], Counts | Summaries, str]:
     if not given:
         raise DataError("no data: give samples, a DataFrame, successes and trials, or mean with se (or sd and n)")
-    unknown = set(given) & {"by", "value", "layout"}
+    unknown = set(given) & {"by", "value", "unit"}
     if unknown:
-        raise ArgumentError(f"{', '.join(sorted(unknown))} needs a DataFrame")
+        raise ArgumentError(f"{', '.join(sorted(unknown))} needs a table, a file or a DataFrame")
+    given = {role: _labelled(role, values) for role, values in given.items()}
     names = next((list(map(str, v)) for v in given.values() if isinstance(v, Mapping)), None)
     size = max(np.size(list(v.values()) if isinstance(v, Mapping) else v) for v in given.values())
     if names is None and matrix is not None:
@@ -136,21 +157,38 @@ def _from_arrays(
     arrays = {role: _column(role, values, names) for role, values in given.items()}
     if matrix is not None and "mean" not in given:
         raise ArgumentError("covariance goes with means: give mean, one number per option")
-    if {"successes", "trials"} & set(given):
-        if set(given) != {"successes", "trials"}:
-            raise DataError("counts need successes and trials, and nothing else")
+    if {"successes", "trials", "rate"} & set(given):
+        if set(given) == {"rate", "trials"}:
+            arrays["successes"], _ = successes_of(arrays["rate"], arrays["trials"], "rate", range(1, len(names) + 1))
+        elif set(given) != {"successes", "trials"}:
+            raise DataError("counts need successes (or a rate) and trials, and nothing else")
         _check_counts(names, arrays["successes"], arrays["trials"])
         won, tried = (arrays[role].astype(np.int64) for role in ("successes", "trials"))
         return tuple(names), Counts(won, tried), "counts"
     if "mean" not in arrays:
         raise DataError("summaries need the mean of every option")
-    for role in set(arrays) - {"mean"}:
+    for role in set(arrays) - {"mean", "lower", "upper"}:
         negative = np.flatnonzero(arrays[role] < 0)
         if negative.size:
             raise DataError(f"option {names[negative[0]]!r}: {role} is negative ({arrays[role][negative[0]]:g})")
     among = None if matrix is None else matrix.among(names)
-    found = Summaries.of(arrays["mean"], arrays.get("se"), arrays.get("sd"), arrays.get("n"), names, among)
+    se = arrays.get("se")
+    if {"lower", "upper"} & set(arrays):
+        if se is not None or not {"lower", "upper"} <= set(arrays):
+            raise DataError("confidence limits are lower and upper, and stand in the place of se")
+        se = standard_errors(arrays["mean"], arrays["lower"], arrays["upper"], reading.limits_level or 0.95, names)
+    found = Summaries.of(arrays["mean"], se, arrays.get("sd"), arrays.get("n"), names, among)
     return tuple(names), found, "summaries"
+
+
+def _labelled(role: str, values: Any) -> Any:
+    """A pandas Series whose index has labels as a mapping; anything else as it is."""
+    labels = labels_of(values) if is_series(values) else None
+    if labels is None:
+        return values
+    if (twice := repeated(labels)) is not None:
+        raise DataError(f"option {twice!r} appears twice in {role}")
+    return dict(zip(labels, values, strict=True))
 
 
 def _column(role: str, values: Any, names: list[str]) -> np.ndarray:
@@ -179,7 +217,7 @@ def _check_counts(names: list[str], successes: np.ndarray, trials: np.ndarray) -
             raise DataError(f"option {name!r}: {won:g} successes out of {tried:g} trials")
 
 
-def _from_samples(data: Any) -> tuple[tuple[str, ...], Samples, str]:
+def _from_samples(data: Any) -> Options:
     if isinstance(data, Mapping):
         names, samples = [str(key) for key in data], list(data.values())
     elif hasattr(data, "ndim") or hasattr(data, "__array__"):
@@ -187,13 +225,13 @@ def _from_samples(data: Any) -> tuple[tuple[str, ...], Samples, str]:
         if table.ndim != 2:
             raise DataError(f"an array needs two axes, observations and options, not {table.ndim}")
         taken_for = f"array: {table.shape[0]} observations of {table.shape[1]} options"
-        return tuple(default_names(table.shape[1])), Samples.of(table), taken_for
+        return Options(tuple(default_names(table.shape[1])), Samples.of(table), taken_for, pairable=True)
     elif isinstance(data, Iterable) and not isinstance(data, (str, bytes)):
         samples = list(data)
         names = default_names(len(samples))
     else:
         raise DataError(
-            f"samples are a list or mapping of arrays, a 2-D array or a DataFrame, not {type(data).__name__}"
+            f"samples are a list or mapping of arrays, a 2-D array, a table or the path of one, not {type(data).__name__}"
         )
     if not samples:
         raise DataError("there are no options")
@@ -201,7 +239,7 @@ def _from_samples(data: Any) -> tuple[tuple[str, ...], Samples, str]:
     for name, array in zip(names, arrays, strict=True):
         if array.ndim != 1:
             raise DataError(f"option {name!r} needs a list of values, not an array with {array.ndim} axes")
-    return tuple(names), Samples(tuple(arrays)), f"samples of {len(names)} options"
+    return Options(tuple(names), Samples(tuple(arrays)), f"samples of {len(names)} options", pairable=True)
 
 
 def default_names(options: int) -> list[str]:

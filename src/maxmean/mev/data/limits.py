@@ -27,6 +27,12 @@ MOST_UNPACKED = 256 << 20
 """Bytes that the largest pages of all columns of a Parquet file take when they are unpacked. A page has a megabyte as a rule; one
 of zeros can unpack to thousands of times its size."""
 
+MOST_INFLATED = 4 << 30
+"""Bytes that a compressed file may unpack to; they are streamed, and so it is time that is bounded here."""
+
+MOST_CELLS = 20_000_000
+"""Cells of a sheet that are looked at, the empty ones included."""
+
 MOST_PAGES = 1_000_000
 """Pages in a Parquet file; checking that many takes half a minute."""
 

@@ -22,6 +22,8 @@ class Options:
     """What the input was read as, in words."""
     pairable: bool = False
     """Whether row k of every option may be treated as a pair if ``te*`` or ``ke*`` is requested."""
+    remarks: tuple[str, ...] = ()
+    """What was guessed or left out when the input was read, and changes the answer: a sentence each."""
 
     def unpaired(self) -> Options:
         """The same options, with rows that do not belong together."""

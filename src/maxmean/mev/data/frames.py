@@ -1,0 +1,78 @@
+"""What pandas and its like hand over: tables, series with labels, groups of rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import ArgumentError, DataError
+from .layout import listed
+
+
+def is_frame(data: Any) -> bool:
+    """Whether it is a table: has columns, or offers Arrow's or the dataframe protocol; a pandas Series with labels, too."""
+    if is_series(data):
+        return labels_of(data) is not None
+    if hasattr(data, "columns"):
+        return True
+    return not hasattr(data, "dtype") and (hasattr(data, "__arrow_c_stream__") or hasattr(data, "__dataframe__"))
+
+
+def is_series(data: Any) -> bool:
+    """Whether it is a pandas Series, or one of its look-alikes."""
+    return hasattr(data, "index") and hasattr(data, "iloc") and not hasattr(data, "columns")
+
+
+def is_grouped(data: Any) -> bool:
+    """Whether it is what ``groupby`` gives."""
+    return hasattr(data, "get_group") and hasattr(data, "ngroups")
+
+
+def labels_of(data: Any) -> list[str] | None:
+    """The labels of a pandas index as text, or None where rows are only numbered.
+
+    >>> import pandas as pd
+    >>> labels_of(pd.Series([3, 5], index=["red", "blue"])), labels_of(pd.Series([3, 5]))
+    (['red', 'blue'], None)
+    """
+    index = data.index
+    if all(name is None for name in index.names) and getattr(index.dtype, "kind", "O") in "iu":
+        return None
+    return [name_of(label) for label in index]
+
+
+def name_of(label: Any) -> str:
+    """A label as a name: the parts of one that has several, separated by commas.
+
+    >>> name_of(("red", 2)), name_of(7)
+    ('red, 2', '7')
+    """
+    return ", ".join(map(str, label)) if isinstance(label, tuple) else str(label).strip()
+
+
+def groups(data: Any, value: Any) -> tuple[list[str], list[Any]]:
+    """The names and the values of the groups of a pandas GroupBy; of one with several columns, ``value`` says which.
+
+    >>> import pandas as pd
+    >>> rows = pd.DataFrame({"ad": ["x", "y", "x"], "eur": [1.0, 2.0, 3.0]})
+    >>> names, values = groups(rows.groupby("ad"), None)
+    >>> names, [each.tolist() for each in values]
+    (['x', 'y'], [[1.0, 3.0], [2.0]])
+    """
+    if data.ndim == 2:
+        data = data[_grouped_column(data, value)]
+    elif value is not None:
+        raise ArgumentError("value names a column, and these groups have but one")
+    pairs = [(name_of(label), values) for label, values in data]
+    return [name for name, _ in pairs], [values for _, values in pairs]
+
+
+def _grouped_column(data: Any, value: Any) -> Any:
+    frame, keys = data.obj, data.keys if isinstance(data.keys, list) else [data.keys]
+    if value is not None:
+        if value not in frame.columns:
+            raise DataError(f"there is no column {value!r} (there are {listed([str(name) for name in frame.columns])})")
+        return value
+    columns = [name for name in frame.select_dtypes(["number", "bool"]).columns if name not in keys]
+    if len(columns) != 1:
+        raise DataError(f"the groups have the columns {listed([str(name) for name in columns])}: name one with value")
+    return columns[0]

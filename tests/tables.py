@@ -11,13 +11,17 @@ import csv
 import gzip
 import io
 import lzma
+import re
 import zipfile
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 
 LONG = "option,value\na,1\na,2\nb,3\nb,5\n"
 AB = {"a": [1.0, 2.0], "b": [3.0, 5.0]}
@@ -47,7 +51,7 @@ def text(content: str, reads: Mapping[str, Any], *says: str, sep: str = ",", **s
 
 def refused(content: str, *says: str, **said: Any) -> File:
     """A CSV file that is refused with a sentence."""
-    return File(content.encode(), None, says, said)
+    return File(content.encode(), None, says, said, {"sep": max(",;", key=content.count)})
 
 
 def _zip(content: bytes, *more: str) -> bytes:
@@ -61,6 +65,67 @@ def _zip(content: bytes, *more: str) -> bytes:
 def _unzip(content: bytes) -> bytes:
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         return archive.read("t.csv")
+
+
+_SHEET = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+_TIES = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+_PACKAGE = "http://schemas.openxmlformats.org/package/2006"
+
+
+def _xlsx(**sheets: str) -> bytes:
+    """An Excel file as small as one can be, its sheets written as CSV; what reads as a number is one."""
+    kinds, ties, book, out = "", "", "", io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+
+        def put(name: str, content: str) -> None:
+            whole = f'<?xml version="1.0" encoding="UTF-8"?>{content}'
+            archive.writestr(zipfile.ZipInfo(name, (2024, 1, 1, 0, 0, 0)), whole)
+
+        for k, (title, content) in enumerate(sheets.items(), start=1):
+            rows = "".join("<row>" + "".join(map(_cell, line.split(","))) + "</row>" for line in content.splitlines())
+            put(f"xl/worksheets/sheet{k}.xml", f'<worksheet xmlns="{_SHEET}"><sheetData>{rows}</sheetData></worksheet>')
+            kind = "application/vnd.openxmlformats-officedocument.spreadsheetml.worksheet+xml"
+            kinds += f'<Override PartName="/xl/worksheets/sheet{k}.xml" ContentType="{kind}"/>'
+            ties += f'<Relationship Id="r{k}" Type="{_TIES}/worksheet" Target="worksheets/sheet{k}.xml"/>'
+            book += f'<sheet name="{title}" sheetId="{k}" r:id="r{k}"/>'
+        kind = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet.main+xml"
+        put("xl/workbook.xml", f'<workbook xmlns="{_SHEET}" xmlns:r="{_TIES}"><sheets>{book}</sheets></workbook>')
+        put("xl/_rels/workbook.xml.rels", f'<Relationships xmlns="{_PACKAGE}/relationships">{ties}</Relationships>')
+        tie = f'<Relationship Id="r1" Type="{_TIES}/officeDocument" Target="xl/workbook.xml"/>'
+        put("_rels/.rels", f'<Relationships xmlns="{_PACKAGE}/relationships">{tie}</Relationships>')
+        kinds += f'<Override PartName="/xl/workbook.xml" ContentType="{kind}"/>'
+        kinds += '<Default Extension="xml" ContentType="application/xml"/>'
+        put("[Content_Types].xml", f'<Types xmlns="{_PACKAGE}/content-types">{kinds}</Types>')
+    return out.getvalue()
+
+
+def _cell(text: str) -> str:
+    if not text:
+        return "<c/>"
+    try:
+        return f"<c><v>{float(text)}</v></c>"
+    except ValueError:
+        return f'<c t="inlineStr"><is><t>{text}</t></is></c>'
+
+
+def _first_sheet(content: bytes) -> bytes:
+    """The first sheet as CSV."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        root = ElementTree.fromstring(archive.read("xl/worksheets/sheet1.xml"))
+    rows = [["".join(cell.itertext()) for cell in row] for row in root.iter(f"{{{_SHEET}}}row")]
+    out = io.StringIO()
+    csv.writer(out).writerows(row for row in rows if sum(map(bool, row)) > 1)
+    return out.getvalue().encode()
+
+
+def _parquet(**columns: Any) -> bytes:
+    out = io.BytesIO()
+    pd.DataFrame(columns).to_parquet(out, index=False)
+    return out.getvalue()
+
+
+def _as_csv(content: bytes) -> bytes:
+    return pd.DataFrame(pq.read_table(io.BytesIO(content)).to_pydict()).to_csv(index=False).encode()
 
 
 WIDE = "a,b\n1.5,2\n2.5,3\n0.5,7\n"
@@ -95,10 +160,10 @@ FILES: dict[str, File] = {
     "semicolons": text(LONG.replace(",", ";"), AB, sep=";"),
     "tabs": text(LONG.replace(",", "\t"), AB, sep="\t"),
     "pipes": text(LONG.replace(",", "|"), AB, sep="|"),
-    "sep line": File(("sep=;\n" + LONG.replace(",", ";")).encode(), AB, csv={"sep": ";", "skiprows": 1}),
-    "sep line of a rare mark": File(("sep=^\n" + LONG.replace(",", "^")).encode(), AB, csv={"sep": "^", "skiprows": 1}),
-    "comments above": File(b"# exported, today\n# by us\n" + LONG.encode(), AB, csv={"skiprows": 2}),
-    "comment below": File(LONG.encode() + b"# that was all\n", AB, csv={"skipfooter": 1, "engine": "python"}),
+    "sep line": File(("sep=;\n" + LONG.replace(",", ";")).encode(), AB, csv={"sep": ";"}),
+    "sep line of a rare mark": File(("sep=^\n" + LONG.replace(",", "^")).encode(), AB, csv={"sep": "^"}),
+    "comments above": File(b"# exported, today\n# by us\n" + LONG.encode(), AB),
+    "comment below": File(LONG.encode() + b"# that was all\n", AB),
     "header in a comment": File(b"# option,value\n" + LONG.partition("\n")[2].encode(), AB),
     "comment or name": refused("# a note\noption,value\n#1,1\n#1,2\nb,3\nb,5\n", "row 1 begins with '#'"),
     "utf-16": File(LONG.encode("utf-16"), AB, csv={"encoding": "utf-16"}),
@@ -109,6 +174,16 @@ FILES: dict[str, File] = {
     "zip": File(_zip(LONG.encode()), AB, unpack=_unzip),
     "zip of a mac": File(_zip(LONG.encode(), "__MACOSX/._t.csv"), AB, unpack=_unzip),
     "zip of two": File(_zip(LONG.encode(), "u.csv"), says=("2 files", "unpack it")),
+    "excel": File(_xlsx(Sheet1=LONG, Empty=""), AB, unpack=_first_sheet, needs="openpyxl"),
+    "excel with a title": File(_xlsx(Data="Results\n\n" + LONG), AB, unpack=_first_sheet, needs="openpyxl"),
+    "excel with two sheets": File(_xlsx(May=LONG, June=LONG), says=("'May', 'June'", "--sheet"), needs="openpyxl"),
+    "excel, sheet named": File(
+        _xlsx(May=LONG, June="x,y\n1,2\n"), AB, said={"sheet": "May"}, unpack=_first_sheet, needs="openpyxl"
+    ),
+    "parquet": File(_parquet(option=list("aabb"), value=[1.0, 2.0, 3.0, 5.0]), AB, unpack=_as_csv),
+    "parquet, categories": File(
+        _parquet(option=pd.Categorical(list("aabb")), value=[1, 2, 3, 5]), AB, unpack=_as_csv
+    ),
     "old excel": File(b"\xd0\xcf\x11\xe0" + bytes(600), says=("save it as .xlsx or CSV",)),
     # --- names ---
     "blanks around names": text(
@@ -239,7 +314,7 @@ FILES: dict[str, File] = {
     ),
     "gaps of thousands": text("shop;eur\na;1 250,5\na;2\nb;3\nb;5\n", {"a": [1250.5, 2], "b": [3, 5]}, "read as 1250.5", sep=";"),
     "percent": text("ad,rate\na,17.96%\na,3 %\nb,5%\nb,6%\n", {"a": [0.1796, 0.03], "b": [0.05, 0.06]}, "read as 0.1796"),
-    "dollars": text('ad,cost\na,$179.63\na,"$1,000"\nb,-$3\nb,$5\n', {"a": [179.63, 1000], "b": [-3, 5]}, "read as 179.63"),
+    "dollars": text('ad,cost\na,$179.63\na,"$1,000"\nb,-$3\nb,$5\n', {"a": [179.63, 1000], "b": [-3, 5]}, "read as 1000"),
     "euros": text("ad;cost\na;179,63 €\na;2 €\nb;3 €\nb;5,5 €\n", {"a": [179.63, 2], "b": [3, 5.5]}, "read as 179.63", sep=";"),
     "two currencies": refused("ad,cost\na,$179.63\na,€2\nb,$3\nb,$5\n", "row 2: column 'cost' holds '€2', not a number"),
     "percent here and there": refused("ad,rate\na,17.96%\na,0.03\nb,5%\nb,6%\n", "row 2: column 'rate' holds '0.03'"),
@@ -294,17 +369,24 @@ def _number(text: str, remark: str) -> float:
     shown = example.strip("'\"").replace("−", "-").translate(dict.fromkeys(map(ord, " '\u00a0\u202f\u2019$€£¥%"), None))
     share = 0.01 if "%" in example else 1.0
     for thousands, decimal in ((",", "."), (".", ",")):
-        try:
-            if abs(float(shown.replace(thousands, "").replace(decimal, ".")) * share - float(value)) < 1e-9 * abs(
-                float(value)
-            ):
+        with suppress(ValueError):
+            said = float(shown.replace(thousands, "").replace(decimal, ".")) * share
+            if abs(said - float(value)) <= 1e-9 * abs(said):
                 return float(plain.replace(thousands, "").replace(decimal, ".")) * share
-        except ValueError:
-            continue
     raise ValueError(text)
 
 
 MISSING = {"", "na", "n/a", "#n/a", "<na>", "nan", "nat", "null", "none", "-", "--", ".", "?"}
+
+
+def _without_comments(content: bytes, how: Mapping[str, Any], names: set[str]) -> bytes:
+    """The lines from the one on that has all ``names``, without those that begin with # and have one column."""
+    sep, lines = how["sep"].encode(), content.splitlines(keepends=True)
+    begin = next((k for k, line in enumerate(lines) if all(name.encode() in line for name in names)), 0)
+    while lines[begin].startswith(b"#") and lines[begin + 1].startswith(b"#"):
+        begin += 1
+    kept = [line for line in lines[begin:] if not (line.startswith(b"#") and sep not in line)]
+    return b"".join([re.sub(rb"^#\s*(?!\s*%b)" % re.escape(sep), b"", kept[0]), *kept[1:]])
 
 
 def independent(file: File, content: bytes, layout: Any, remarks: tuple[str, ...]) -> dict[str, Any]:
@@ -316,14 +398,17 @@ def independent(file: File, content: bytes, layout: Any, remarks: tuple[str, ...
         "index_col": False,
         "skip_blank_lines": True,
     }
-    frame = pd.read_csv(io.BytesIO(file.unpack(content)), **how | dict(file.csv))
+    plain = file.unpack(content)
+    if not any(b'"' in line and line[:1] != b"#" for line in plain.splitlines()) and "encoding" not in file.csv:
+        plain = _without_comments(plain, how | dict(file.csv), {*layout.roles.values(), *layout.options})
+    frame = pd.read_csv(io.BytesIO(plain), **how | dict(file.csv))
     frame.columns = [str(name) for name in frame.columns]
-    if "# option" in frame.columns:
-        frame = frame.rename(columns={"# option": "option"})
     for condition in [file.said["where"]] if isinstance(file.said.get("where"), str) else file.said.get("where", ()):
         which, equal, value = condition.partition(" != " if "!=" in condition else " = ")
         same = frame[which].str.strip() == value
         frame = frame[same if equal == " = " else ~same]
+    if file.said.get("options") and "by" in layout.roles:
+        frame = frame[frame[layout.roles["by"]].str.strip().isin(file.said["options"])]
 
     def column(name: str) -> np.ndarray:
         remark = next((each for each in remarks if each.startswith(f"column {name!r}: ")), "")
@@ -346,8 +431,6 @@ def independent(file: File, content: bytes, layout: Any, remarks: tuple[str, ...
     rows = pd.DataFrame({"by": [str(name).strip() for name in by], **numbers})
     if "unit" in layout.roles:
         rows["unit"] = [str(cell).strip() for cell in frame[layout.roles["unit"]]]
-    if file.said.get("options"):
-        rows = rows[rows["by"].isin(file.said["options"])]
     if rows.isna().to_numpy().any() or (rows["by"] == "").any():
         assert drop
         rows = rows[~rows.isna().any(axis=1) & (rows["by"] != "")]

@@ -482,7 +482,7 @@ MISTAKES: list[tuple[str, str | bytes, list[str], list[str]]] = [
     ("resamples without end", LONG, ["--resamples", "99999999999"], ["resamples", "1,000,000", "99999999999"]),
     ("draws without end", LONG, ["--draws", "1000000000000"], ["draws", "1,000,000"]),
     ("parts without end", LONG, ["--parts", "9" * 30], ["parts", "1,000"]),
-    ("quote never closed", LONG + '"c,1\n', [], ["row 5 has 1 columns"]),
+    ("quote never closed", LONG + '"c,1\n', [], ["quotation mark", "never closed"]),
     ("ragged and not text", b"option,value\na,1\n\xff,2,3\n", [], ["row 2 has 3 columns"]),
     ("more trials than can be counted", "option,clicks,views\n" + f"a,1,{2**53}\n" * 2 + "b,1,5\n", [], ["'a'", "too many"]),
     ("zeros", bytes(1000), [], ["no rows"]),

@@ -96,7 +96,7 @@ def test_a_pipe_is_held_in_memory_and_so_it_is_bounded(write: Write, monkeypatch
     path = write(LONG)
     monkeypatch.setattr(files, "_LONGEST_PIPE", 100)
     with open(path, "rb") as handle, pytest.raises(DataError, match="give its path instead of a pipe"):
-        list(files._stream(handle, "standard input", None, lambda done: None))
+        list(files._stream(handle, "standard input"))
 
 
 ODD: dict[str, Any] = {

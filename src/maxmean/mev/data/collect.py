@@ -71,7 +71,7 @@ def _wide(layout: Layout, found: Gathered, reading: Reading) -> tuple[list[str],
     values = tuple(column[each] for column, each in zip(columns, filled, strict=True))
     if reading.drop_missing:
         total = sum(int((~each).sum()) for each in filled)
-        found.remarks.append(f"{total:,} missing values were left out")
+        found.remarks.append(f"{total:,} missing {'values were' if total > 1 else 'value was'} left out")
         missing.rows = 0
         return names, Samples(values)
     _refuse_holes(layout.options, filled, found.rows)

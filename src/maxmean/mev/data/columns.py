@@ -187,7 +187,8 @@ class Numbers:
         self.notation = found
         unusual = ~PLAIN.fits(texts) & found.fits(texts)
         if unusual.any():
-            self.example = texts[int(np.argmax(unusual))].as_py()
+            telling = unusual & pc.match_substring(texts, ",").to_numpy(zero_copy_only=False)
+            self.example = texts[int(np.argmax(telling if telling.any() else unusual))].as_py()
         if not found.words and pc.any(pc.match_substring(texts, found.decimal)).as_py():
             self.mark = found.decimal
 
@@ -217,11 +218,15 @@ def decoded(batch: pa.RecordBatch) -> pa.RecordBatch:
     columns, fields = list(batch.columns), list(batch.schema)
     for k, (column, kind) in enumerate(zip(columns, fields, strict=True)):
         if pa.types.is_dictionary(column.type) and not is_nested(column.type):
-            columns[k] = column.dictionary_decode()
-        if pa.types.is_string_view(columns[k].type):
-            columns[k] = columns[k].cast(pa.large_string())
+            labels = _without_views(column.dictionary)
+            columns[k] = pa.DictionaryArray.from_arrays(column.indices, labels).dictionary_decode()
+        columns[k] = _without_views(columns[k])
         fields[k] = pa.field(kind.name, columns[k].type, metadata=kind.metadata)
     return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields, metadata=batch.schema.metadata))
+
+
+def _without_views(column: pa.Array) -> pa.Array:
+    return column.cast(pa.large_string()) if pa.types.is_string_view(column.type) else column
 
 
 def is_text(kind: pa.DataType) -> bool:

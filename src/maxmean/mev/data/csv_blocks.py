@@ -41,6 +41,8 @@ def stream_csv(handle: io.BufferedReader, name: str) -> Iterator[pa.RecordBatch]
             batch = _parsed(block[:end], header, name, done)
             done += batch.num_rows
             yield batch
+    if b'"' in rest and rows.fullmatch(rest + b"\n") is None:
+        raise DataError(f"a quotation mark of {name} is never closed; it stands after row {done}")
     yield _parsed(rest, header, name, done)
 
 

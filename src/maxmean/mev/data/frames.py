@@ -12,9 +12,14 @@ def is_frame(data: Any) -> bool:
     """Whether it is a table: has columns, or offers Arrow's or the dataframe protocol; a pandas Series with labels, too."""
     if is_series(data):
         return labels_of(data) is not None
-    if hasattr(data, "columns"):
+    if is_lazy(data) or hasattr(data, "columns"):
         return True
     return not hasattr(data, "dtype") and (hasattr(data, "__arrow_c_stream__") or hasattr(data, "__dataframe__"))
+
+
+def is_lazy(data: Any) -> bool:
+    """Whether it is a query of polars that has not run yet."""
+    return hasattr(data, "collect_schema") and hasattr(data, "collect")
 
 
 def is_series(data: Any) -> bool:

@@ -24,7 +24,7 @@ def successes_of(
             f"row {rows[k]}: column {column!r} holds {rates[k]:g}, and a rate lies between 0 and 1; write percent as 12.5%"
         )
     successes = np.rint(rates * trials)
-    half = np.array([0.5000001 * 10.0 ** -_digits(rate) for rate in rates.tolist()]) * trials
+    half = 0.5000001 * 10.0 ** -max(map(_digits, rates.tolist())) * trials
     wrong = np.flatnonzero(np.abs(rates * trials - successes) > half + 1e-6)
     if wrong.size:
         k = wrong[0]

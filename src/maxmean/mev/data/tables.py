@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from ..errors import DataError
-from .frames import is_series, labels_of
+from .frames import is_lazy, is_series, labels_of
 from .recognise import INDEX
 
 
@@ -17,7 +17,7 @@ def as_table(frame: Any) -> pa.Table:
         frame = frame.to_frame("value" if frame.name is None else frame.name)
     if hasattr(frame, "iloc"):
         return _from_pandas(frame)
-    if hasattr(frame, "collect_schema") and hasattr(frame, "collect"):  # a polars query that has not run yet
+    if is_lazy(frame):
         frame = frame.collect()
     if hasattr(frame, "__arrow_c_stream__") or isinstance(frame, pa.RecordBatch):
         return pa.table(frame)

@@ -162,7 +162,7 @@ class Comparison:
             "estimates": {
                 method: {
                     "value": _finite(est.value),
-                    "weights": _by_name(problem.names, est.weights),
+                    "weights": _by_name(problem.names, est._weights),
                     "bias": {
                         "value": _finite(est.bias().value),
                         "interval": [_finite(end) for end in est.bias().interval],

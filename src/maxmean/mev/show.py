@@ -144,18 +144,18 @@ def _options_table(comparison: Comparison) -> RenderableType:
     problem = comparison.problem
     places = decimals_for(problem.standard_errors)
     table = _table("The options", "option", "n", "mean", "std. error", "shrunk", "P(best)", "rank", "best?")
-    rows = comparison.answer.table()
+    sizes, chances = problem.data.n, problem.probability_best
     shrunk, ranks, best = comparison.shrunk, comparison.ranks, set(comparison.best_set)
     order = sorted(range(len(problem.names)), key=lambda k: -problem.direction * problem.means[k])
     for k in order[:_ROWS]:
-        name, row = problem.names[k], rows.iloc[k]
+        name = problem.names[k]
         table.add_row(
             Text(visible(name)),
-            f"{int(row['n']):,}" if "n" in rows else "",
-            number(row["mean"], places),
-            number(row["se"], places + 1),
+            f"{sizes[k]:,}" if sizes is not None else "",
+            number(problem.means[k], places),
+            number(problem.standard_errors[k], places + 1),
             number(shrunk[k, 0], places),
-            f"{row['P(best)']:.1%}",
+            f"{chances[k]:.1%}",
             f"{ranks[k, 0]:,} to {ranks[k, 1]:,}" if ranks[k, 0] < ranks[k, 1] else f"{ranks[k, 0]:,}",
             Text("maybe", style="green") if name in best else "",
         )
@@ -167,13 +167,13 @@ def _options_table(comparison: Comparison) -> RenderableType:
 def _estimates_table(comparison: Comparison) -> RenderableType:
     places = decimals_for(comparison.problem.standard_errors)
     table = _table("How good is the best one?", "method", "", "estimate", "bias", "options", left=2)
-    for method, row in comparison.table().iterrows():
+    for method, est in comparison.estimates.items():
         table.add_row(
-            str(method),
-            described(str(method), comparison.problem.lower_is_better),
-            number(row["value"], places),
-            " to ".join(_signed(row[end], places) for end in ("bias_low", "bias_high")),
-            f"{int(row['options'])}",
+            method,
+            described(method, comparison.problem.lower_is_better),
+            number(est.value, places),
+            " to ".join(_signed(end, places) for end in est.bias().interval),
+            f"{len(est.options)}",
             style="dim" if method == "me" else "bold" if method == comparison.answer.method else None,
         )
     table.caption = "bias: from the smallest to the largest that the data allow"

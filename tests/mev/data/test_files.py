@@ -69,3 +69,21 @@ def test_no_byte_of_a_parquet_files_footer_ends_the_process(bits: int, tmp_path:
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stderr) == (0, "")
     assert int(done.stdout) > 100
+
+
+UNUSED = """
+import sys
+from maxmean import cli
+sys.argv = ["maxmean", "estimate", sys.argv[1], "--quiet"]
+assert cli.run() == 0
+print(sorted({"pandas", "scipy.stats", "scipy.optimize", "matplotlib", "openpyxl"} & set(sys.modules)))
+"""
+
+
+def test_what_takes_long_to_import_is_not_imported_for_an_answer(tmp_path: Path) -> None:
+    """Together they take longer than a million rows."""
+    path = tmp_path / "t.csv"
+    path.write_text("ad,eur\n" + "a,1\nb,2\nc,4\na,2\nb,5\nc,9\na,3\nb,3\n" * 5)
+    done = subprocess.run([sys.executable, "-c", UNUSED, str(path)], capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[-1] == "[]"

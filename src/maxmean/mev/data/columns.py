@@ -79,7 +79,7 @@ class Names:
             ) from None
         lookup = np.array([self._code(label) for label in labels], dtype=np.int32)
         if not encoded.null_count:
-            return lookup[encoded.indices.to_numpy(zero_copy_only=False)]
+            return lookup[_plain_array(encoded.indices)]
         places = pc.fill_null(encoded.indices, len(labels)).to_numpy(zero_copy_only=False)
         return np.append(lookup, np.int32(-1))[places]
 
@@ -135,7 +135,7 @@ class Numbers:
 
     def _typed(self, column: pa.Array, rows: Rows) -> np.ndarray:
         try:
-            return pc.cast(column, pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+            return _plain_array(pc.cast(column, pa.float64(), safe=False))
         except pa.ArrowException:
             if pa.types.is_null(column.type):
                 return np.full(len(column), np.nan)
@@ -144,7 +144,7 @@ class Numbers:
     def _texts(self, column: pa.Array, rows: Rows) -> np.ndarray:
         if self.notation in (None, PLAIN) and self.decimal != ",":
             try:
-                values = pc.cast(column, pa.float64()).to_numpy(zero_copy_only=False)
+                values = _plain_array(pc.cast(column, pa.float64()))
             except pa.ArrowException:
                 pass
             else:
@@ -199,6 +199,11 @@ class Numbers:
             return None
         value = f"{self.notation.value(self.example):.15g}"
         return f"column {self.column!r}: {self.example!r} was read as {value}"
+
+
+def _plain_array(numbers: pa.Array) -> np.ndarray:
+    """Numbers as NumPy has them; by DLPack where none is null, since Arrow imports pandas for its own way."""
+    return numbers.to_numpy(zero_copy_only=False) if numbers.null_count else np.from_dlpack(numbers)
 
 
 def refuse_fractions(values: np.ndarray, column: str, row_of: Rows) -> None:

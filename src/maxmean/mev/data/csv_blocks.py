@@ -51,7 +51,7 @@ def _parsed(block: bytes, header: Header, name: str, done: int) -> pa.RecordBatc
     names, delimiter = header.names, header.delimiter
     schema = pa.schema([(name, pa.string()) for name in names], metadata={SEPARATOR: delimiter.encode()})
     if not block:
-        return pa.RecordBatch.from_arrays([pa.array([], pa.string()) for _ in names], schema=schema)
+        return pa.RecordBatch.from_arrays([pa.nulls(0, pa.string()) for _ in names], schema=schema)
     try:
         table = pyarrow.csv.read_csv(
             pa.BufferReader(block),

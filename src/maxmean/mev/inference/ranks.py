@@ -17,6 +17,7 @@ import numpy as np
 
 from ..arrays import Array, special
 from .checks import checked, checked_counts, checked_freedom, tail_of
+from .roots import find_root
 from .simultaneous import correlation_of, diagonal, normal_points, student_points
 from .tails import tail_probability
 
@@ -248,8 +249,6 @@ def _normal_quantile(tail: float) -> float:
 @lru_cache(maxsize=64)
 def _range_quantile(options: int, alpha: float) -> float:
     """What the range of so many standard normal numbers exceeds with probability alpha."""
-    from scipy.optimize import brentq
-
     ndtr = special(np).ndtr
     z = np.linspace(-9.0, 9.0, 2001)
     density = np.exp(-z * z / 2) / math.sqrt(2 * math.pi)
@@ -258,4 +257,4 @@ def _range_quantile(options: int, alpha: float) -> float:
         inside = options * density * np.maximum(ndtr(z) - ndtr(z - q), 0.0) ** (options - 1)
         return float(np.trapezoid(inside, z)) - (1 - alpha)
 
-    return float(brentq(surplus, 0.1, 20.0))
+    return find_root(surplus, 0.1, 20.0)

@@ -9,6 +9,8 @@ import numpy as np
 
 from ..arrays import special
 from ..errors import ArgumentError
+from .roots import find_root
+from .sobol import sobol_points
 
 _LOG2_DRAWS = 13  # of the quasi-Monte Carlo quantile
 _LOG2_FEWER, _MANY = 11, 100  # where so many options are compared with each other
@@ -67,8 +69,6 @@ def _correlated_quantile(matrix: bytes, options: int, beta: float, sides: int) -
     parts = _root(correlation)
     if beta == 0:
         return math.inf
-    from scipy.optimize import brentq
-
     ndtr, ndtri = special(np).ndtr, special(np).ndtri
     points = normal_points(len(parts) + 2, 1)
     chosen = np.minimum((ndtr(points[:, 0]) * options).astype(int), options - 1)
@@ -95,7 +95,7 @@ def _correlated_quantile(matrix: bytes, options: int, beta: float, sides: int) -
 
     # 1/M <= 1/S <= 1 puts the root between the quantile of a single option and Bonferroni's.
     low, high = (-float(ndtri(beta / (sides * m))) for m in (1, options))
-    root = float(brentq(surplus, low - 1e-9, high + 1e-9, xtol=1e-5))  # draws are good to 1e-3
+    root = find_root(surplus, low - 1e-9, high + 1e-9, xtol=1e-5)  # draws are good to 1e-3
     return min(max(root, low), _independent_quantile(options, beta) if sides == 2 else high)
 
 
@@ -147,9 +147,7 @@ def _root(correlation: np.ndarray) -> np.ndarray:
 
 def _uniform_points(dimensions: int, log2_draws: int = _LOG2_DRAWS) -> np.ndarray:
     """Quasi-random points of the unit cube, always the same ones."""
-    from scipy.stats import qmc
-
-    points = qmc.Sobol(dimensions, scramble=False).random_base2(log2_draws)
+    points = sobol_points(dimensions, log2_draws)
     # A random shift instead of scrambling: the same on every version of SciPy.
     points += np.random.default_rng(0).random(dimensions)  # in place, for there may be thousands of dimensions
     points %= 1

@@ -15,6 +15,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..arrays import special
+from .roots import find_root
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(14)
 _NODES, _WEIGHTS = (_NODES + 1) / 2, _WEIGHTS / 2
@@ -151,9 +152,7 @@ def solve_offset(
     low, high = _bracket(excess, -most[0], most[1])
     if math.isinf(low) or math.isinf(high):
         return low if math.isinf(low) else high
-    from scipy.optimize import brentq
-
-    return float(brentq(excess, low, high, xtol=1e-15, rtol=4 * np.finfo(float).eps))
+    return find_root(excess, low, high, xtol=1e-15)
 
 
 def _bracket(increasing: Callable[[float], float], low: float, high: float) -> tuple[float, float]:

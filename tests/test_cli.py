@@ -301,6 +301,51 @@ def test_what_another_process_writes_is_read(write: Write, tmp_path: Path, write
     assert re.fullmatch(said, found.stderr)
 
 
+def test_options_choose_rows_and_options(run: Run, write: Write) -> None:
+    content = "land,ad,eur\nDE,a,1\nDE,a,2\nFR,a,9\nDE,b,3\nDE,b,5\nDE,c,4\nDE,b,NA\nDE,Total,15\n"
+    flags = (
+        "--by",
+        "ad",
+        "--value",
+        "eur",
+        "--where",
+        "land = DE",
+        "--where",
+        "ad != Total",
+        "--options",
+        "a, b",
+        "--drop-missing",
+    )
+    found = run("estimate", write(content), *flags, "--json", "--quiet", *QUICK).json
+    assert [(o["name"], o["n"], o["mean"]) for o in found["options"]] == [("a", 2, 1.5), ("b", 2, 4.0)]
+    assert "1 of 5 rows was left out, since 'eur' is empty there" in found["notes"]
+
+
+def test_units_pair_long_rows(run: Run, write: Write) -> None:
+    content = "user,ad,eur\nu1,a,1\nu2,a,2\nu3,a,4\nu3,b,9\nu2,b,5\nu1,b,3\n"
+    path = write(content)
+    paired = run("estimate", path, "--unit", "user", "--json", *QUICK)
+    assert "paired by 'user'" in paired.err
+    wide = run("estimate", write("a,b\n1,3\n2,5\n4,9\n", "wide.csv"), "--json", *QUICK).json
+    assert paired.json["estimates"] == wide["estimates"]
+    assert "ke*" in paired.json["estimates"]
+
+
+@pytest.mark.parametrize("flags", [[], ["--quiet"], ["--json", "--quiet"]])
+def test_quiet_does_not_hide_what_changes_the_answer(run: Run, write: Write, flags: list[str]) -> None:
+    content = "question,old,new\n" + "".join(f"{k},{k % 2},{int(k % 3 > 0)}\n" for k in range(1, 13))
+    answer = run("estimate", write(content), *flags, *QUICK)
+    assert "column 'question' numbers the rows and is no option" in answer.out
+    assert ("Read " in answer.err) == (flags == [])
+
+
+def test_the_words_turn_with_the_direction(run: Run, write: Write) -> None:
+    higher, lower = (run("estimate", write(LONG), *flags, *QUICK).out for flags in ((), ("--lower-is-better",)))
+    assert "largest mean, naive" in higher
+    assert "smallest mean, naive" in lower
+    assert "largest" not in lower.partition("bias: from")[0]
+
+
 # --- what comes out ---
 
 

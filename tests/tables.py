@@ -134,6 +134,7 @@ QUESTIONS = "question,gpt,claude\n" + "".join(f"{k},{k % 2},{int(k % 3 > 0)}\n" 
 QUESTIONS_READ = {"gpt": [k % 2 for k in range(1, 13)], "claude": [int(k % 3 > 0) for k in range(1, 13)]}
 DAYS = "day,a,b\n" + "".join(f"2024-01-0{k},{k / 2},{k * k}\n" for k in range(1, 5))
 DAYS_READ = {"a": [0.5, 1.0, 1.5, 2.0], "b": [1, 4, 9, 16]}
+ODD = "visits,a,b\n" + "".join(f"{300 + k * k % 47},{k % 3},{k % 4}\n" for k in range(10))
 UNITS = "user,variant,spent\nu1,a,1\nu2,a,2\nu3,a,4\nu2,b,5\nu1,b,3\nu3,b,9\n"
 GAPS = "option,value\na,1\na,{}\na,2\nb,3\nb,5\n"
 WIDE_GAPS = "a,b\n1.5,2\n,3\n0.5,7\n2.5,1\n"
@@ -224,11 +225,11 @@ FILES: dict[str, File] = {
         "store_id,revenue\n17,1200\n17,900\n23,1500\n23,700\n", {"17": [1200, 900], "23": [1500, 700]}, by="store_id"
     ),
     "one odd column": refused(
-        "visits,a,b\n310,1,2\n270,2,2\n295,2,3\n402,1,1\n333,3,3\n", "'visits' has a different whole number", "--unit visits"
+        ODD, "'visits' has a different whole number", "--unit visits"
     ),
     "one odd column, wide": text(
-        "visits,a,b\n310,1,2\n270,2,2\n295,2,3\n402,1,1\n333,3,3\n",
-        {"visits": [310, 270, 295, 402, 333], "a": [1, 2, 2, 1, 3], "b": [2, 2, 3, 1, 3]},
+        ODD,
+        {"visits": [300 + k * k % 47 for k in range(10)], "a": [k % 3 for k in range(10)], "b": [k % 4 for k in range(10)]},
         layout="wide",
     ),
     "whole numbers all over": text(
@@ -247,7 +248,13 @@ FILES: dict[str, File] = {
         "city,a,b,c\nx,1.5,2,9\ny,2.5,3,8\nz,0.5,7,8\n", WIDE_AB, options=["a", "b"]
     ),
     "an id beside long data": text(
-        "variant,user_id,revenue\na,1,1\na,2,2\nb,1,3\nb,2,5\n", AB
+        "variant,user_id,revenue\na,1,1\na,2,2\nb,1,3\nb,2,5\n", AB, "same 'user_id' are not paired; --unit user_id"
+    ),
+    "an id beside long data of any name": text(
+        "id,diet,pulse\n1,a,1\n2,a,2\n3,b,3\n4,b,5\n", AB
+    ),
+    "six rows before and after": text(
+        "before,after\n12,10\n15,15\n11,12\n18,12\n", {"before": [12, 15, 11, 18], "after": [10, 15, 12, 12]}
     ),
     "scores of nobody": refused("seed,score\n1,0.5\n2,0.75\n1,0.25\n", "--by"),
     "truth and numbers": text("treated,outcome\nyes,1.5\nno,2\nno,4\nyes,3\n", {"yes": [1.5, 3], "no": [2, 4]}),

@@ -58,6 +58,10 @@ TOTALS = frozenset(
 
 _ERRORS = ("stderr", "std_err", "std_error", "se", "sem")
 _KEYS = frozenset(("id", "ids", "uid", "uuid", "guid", "index", "idx", "key"))
+_UNITS = frozenset(
+    ("customer", "fold", "item", "no", "nr", "number", "participant", "question", "row", "run", "seed", "session", "store",
+     "subject", "user")
+)  # fmt: skip
 _TIMES = frozenset(("date", "datetime", "timestamp", "day", "week", "month", "quarter", "year"))
 
 
@@ -109,9 +113,9 @@ def limits_of(names: Sequence[str]) -> tuple[str, str, float | None] | None:
 
 
 def labels_rows(name: str) -> bool:
-    """Whether a column of this name tells rows apart rather than options: an id or a time.
+    """Whether a column of this name tells rows apart rather than options: an id, a time, or what is counted.
 
-    >>> [labels_rows(name) for name in ("store_id", "Month", "userId", "temp_max", "paid")]
-    [True, True, True, False, False]
+    >>> [labels_rows(name) for name in ("store_id", "Month", "userId", "question", "order_value", "paid")]
+    [True, True, True, True, False, False]
     """
-    return not (_KEYS | _TIMES).isdisjoint(plain(name).split("_"))
+    return plain(name) in _UNITS or not (_KEYS | _TIMES).isdisjoint(plain(name).split("_"))

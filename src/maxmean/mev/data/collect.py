@@ -9,13 +9,13 @@ import pyarrow as pa
 
 from ..errors import DataError
 from .aliases import TOTALS, plain
-from .columns import MOST_COUNTED, refuse_fractions
 from .confidence import standard_errors
 from .counts import Counts
 from .gather import Gathered, gather
 from .layout import Columns, Layout, Reading
 from .limits import MOST_VALUES
 from .missing import whole_rows
+from .number_column import MOST_COUNTED, refuse_fractions
 from .options import Options, repeated
 from .rates import successes_of
 from .samples import Samples

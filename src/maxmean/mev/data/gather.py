@@ -11,11 +11,14 @@ import numpy as np
 import pyarrow as pa
 
 from ..errors import DataError
-from .columns import CODE, SEPARATOR, Names, Numbers, Rows, decoded, refuse_nested
+from .columns import CODE, SEPARATOR, Rows, decoded, refuse_nested
+from .first_look import check_column
 from .layout import Columns, Layout, Reading, listed
 from .limits import TOO_LARGE
 from .missing import Missing
-from .recognise import check_column, recognise
+from .name_column import Names
+from .number_column import Numbers
+from .recognise import recognise
 
 _COUNTED = ("successes", "trials", "n")
 

@@ -126,3 +126,8 @@ def listed(names: Sequence[str]) -> str:
     """
     shown = ", ".join(repr(name) for name in names[:8])
     return shown + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+
+
+def quoted(name: str) -> str:
+    """A name as it is typed on a command line."""
+    return f'"{name}"' if " " in name else name

@@ -16,12 +16,12 @@ class Missing:
 
     columns: dict[str, tuple[int, int]] = field(default_factory=dict)
     """How many are missing, and the first row, by column."""
-    naming: str | None = None
-    """The column that names the options."""
     rows: int = 0
     """Rows that lack something."""
     of: int = 0
     """Rows that were looked at."""
+    naming: str | None = None
+    """The column that names the options."""
 
     def note(self, column: str, rows: np.ndarray) -> None:
         """The rows of a batch in which a column has nothing."""

@@ -10,10 +10,11 @@ import pyarrow as pa
 
 from ..errors import DataError
 from .aliases import labels_rows
-from .columns import Numbers
+from .number_column import Numbers
 
 _FEW = 3  # rows that count 1, 2, 3 do so on purpose; from another number on, more are needed
-_SOME = 5  # rows whose whole numbers all differ may do so by chance, if they are fewer
+_SOME = 5
+_MANY = 10  # rows whose whole numbers all differ may do so by chance, if they are fewer
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,8 @@ class RowLabels:
     """An option that has a different whole number in every row, as no other option has."""
     repeating: str | None = None
     """An option that has the name of an id or a time, and the same whole number in several rows."""
+    whole: tuple[str, ...] = ()
+    """Columns of whole numbers."""
 
 
 def row_labels(batch: pa.RecordBatch, numeric: Sequence[str]) -> RowLabels:
@@ -47,8 +50,9 @@ def row_labels(batch: pa.RecordBatch, numeric: Sequence[str]) -> RowLabels:
     return RowLabels(
         tuple(options),
         tuple(labels),
-        doubtful=odd[0] if not labels and len(odd) == 1 < len(options) and batch.num_rows >= _SOME else None,
+        doubtful=odd[0] if not labels and len(odd) == 1 < len(options) and batch.num_rows >= _MANY else None,
         repeating=next((name for name in options if name in whole and labels_rows(name)), None),
+        whole=tuple(whole),
     )
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow as pa
 
 from ..errors import DataError
+from .first_look import INDEX
 from .frames import is_lazy, is_series, labels_of
-from .recognise import INDEX
 
 
 def as_table(frame: Any) -> pa.Table:

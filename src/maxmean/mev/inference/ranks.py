@@ -191,10 +191,7 @@ class _Pairs:
         """Points that fill N(0, covariances) evenly, [options, draws]."""
         errors = np.sqrt(self.variances)
         doubtful = errors > 0
-        if self.correlation is None:
-            points = normal_points(int(doubtful.sum()))
-        else:
-            points = student_points(self.correlation)
+        points = normal_points(int(doubtful.sum())) if self.correlation is None else student_points(self.correlation)
         whole = np.zeros((self.options, len(points)))
         whole[doubtful] = (points * errors[doubtful]).T
         return whole

@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from .roots import find_root
+
 _GRID = 34
 """Values among which the first one that is accepted is looked for, before it is made exact."""
 
@@ -81,10 +83,8 @@ def first_above(surplus: Callable[[np.ndarray], np.ndarray], low: float, high: f
     """The smallest value between ``low`` and ``high`` at which ``surplus`` is not negative; at ``high`` it is not.
 
     There may be gaps: a grid finds the first of its values. Where the surplus begins before that one is made exact to twelve
-    digits, by Brent's method, or by further grids if the surplus ``jumps``.
+    digits, or by further grids if the surplus ``jumps``.
     """
-    from scipy.optimize import brentq
-
     close = 1e-12 * max(abs(low), abs(high))
     while True:
         grid = np.linspace(low, high, _GRID)
@@ -103,4 +103,4 @@ def first_above(surplus: Callable[[np.ndarray], np.ndarray], low: float, high: f
         found = float(surplus(np.array([value]))[0])
         return ends[value] * (abs(found) + 1e-300) if value in ends else found
 
-    return float(brentq(size, low, high, xtol=close or 1e-300, rtol=1e-14))
+    return find_root(size, low, high, xtol=close or 1e-300)

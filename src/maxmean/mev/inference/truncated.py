@@ -22,6 +22,8 @@ _NODES, _WEIGHTS = (_NODES + 1) / 2, _WEIGHTS / 2
 _ROOT_HALF, _MILLS_AT_ZERO = math.sqrt(0.5), math.sqrt(math.pi / 2)
 _PANELS = np.concatenate([(k + _NODES) / 6 for k in range(6)])
 _PANEL_WEIGHTS = np.tile(_WEIGHTS, 6) / 6
+_OUT_OF_SIGHT = 1e100
+"""Standard errors, whose squares are still numbers. Estimates that lead by next to nothing, with few data, may be so far off."""
 _NOTHING = 45.0  # e^-45 is less than what rounding leaves
 
 
@@ -156,12 +158,13 @@ def solve_offset(
 
 
 def _bracket(increasing: Callable[[float], float], low: float, high: float) -> tuple[float, float]:
-    """Two points around the root of a function that increases from low to high; one is infinite if it lies beyond all floats."""
+    """Two points around the root of a function that increases from low to high; one is infinite if the root is out of sight."""
     if math.isfinite(low) and math.isfinite(high):
         return low, high
     sign = 1.0 if increasing(0.0) < 0 else -1.0
     inner, outer = 0.0, sign
-    while math.isfinite(outer) and low < outer < high and increasing(outer) * sign < 0:
+    while abs(outer) < _OUT_OF_SIGHT and low < outer < high and increasing(outer) * sign < 0:
         inner, outer = outer, 8 * outer
+    outer = outer if abs(outer) < _OUT_OF_SIGHT else sign * math.inf
     outer = min(max(outer, low), high)
     return min(inner, outer), max(inner, outer)

@@ -122,20 +122,40 @@ class Samples:
                 covariances=np.broadcast_to(self.covariances, (size, options, options)) if pairs else None,
                 parts={p: np.stack([gaussian(parts_rng, s) for s in part_sizes(n, p)]) for p in parts},
             )
-        rows = table[rng.integers(0, n, (size, n))]
-        splits = part_means(rows, parts, axis=1)
-        rows = np.ascontiguousarray(rows.swapaxes(1, 2))  # (size, options, n): sums run over neighbours in memory
-        return Summaries(
-            mean(np, rows)[..., 0],
-            variance_of_mean(np, rows),
-            covariances=covariances_of_means(np, rows) if pairs else None,
-            parts=splits,
-        )
+        # How often each row is drawn says it all: sums over rows are products of matrices.
+        chosen, centre = rng.integers(0, n, (size, n)), np.asarray(self.means)
+        apart = table - centre
+        times = _times(chosen, n)
+        moved = times @ apart / n
+        squares = times @ np.square(apart) / n - np.square(moved)
+        splits = {
+            p: np.stack([centre + _times(block, n) @ apart / block.shape[1] for block in _blocks(chosen, p)])
+            for p in parts
+        }
+        covariances = None
+        if pairs:
+            covariances = np.empty((size, options, options))
+            for i in range(options):
+                both = times @ (apart[:, i:] * apart[:, [i]]) / n - moved[:, i:] * moved[:, [i]]
+                covariances[:, i, i:] = covariances[:, i:, i] = both / (n - 1)
+        return Summaries(centre + moved, np.maximum(squares, 0.0) / (n - 1), covariances=covariances, parts=splits)
 
     def scaled(self, factor: float) -> Samples:
         if factor == 1:  # there may be millions of values
             return self
         return replace(self, values=tuple(values * factor for values in self.values))
+
+
+def _times(chosen: np.ndarray, n: int) -> np.ndarray:
+    """How often each of n rows is chosen, [size, n]."""
+    size = len(chosen)
+    places = chosen + n * np.arange(size)[:, None]
+    return np.bincount(places.ravel(), minlength=size * n).reshape(size, n).astype(float)
+
+
+def _blocks(chosen: np.ndarray, parts: int) -> list[np.ndarray]:
+    """Rows are drawn in random order: consecutive blocks of them are random parts."""
+    return np.split(chosen, np.cumsum(part_sizes(chosen.shape[1], parts))[:-1], axis=1)
 
 
 def _alike(samples: Sequence[np.ndarray], size: int) -> Iterator[np.ndarray]:

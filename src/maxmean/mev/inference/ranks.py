@@ -191,7 +191,8 @@ class _Pairs:
         """Points that fill N(0, covariances) evenly, [options, draws]."""
         errors = np.sqrt(self.variances)
         doubtful = errors > 0
-        points = normal_points(int(doubtful.sum())) if self.correlation is None else student_points(self.correlation)
+        rho = self.correlation
+        points = normal_points(int(doubtful.sum())) if rho is None else student_points(rho)
         whole = np.zeros((self.options, len(points)))
         whole[doubtful] = (points * errors[doubtful]).T
         return whole

@@ -163,6 +163,7 @@ FILES: dict[str, File] = {
     "pipes": text(LONG.replace(",", "|"), AB, sep="|"),
     "sep line": File(("sep=;\n" + LONG.replace(",", ";")).encode(), AB, csv={"sep": ";"}),
     "sep line of a rare mark": File(("sep=^\n" + LONG.replace(",", "^")).encode(), AB, csv={"sep": "^"}),
+    "sep line of a letter": refused("sep=v\noption,value\na,1\n", "'v' separates columns, which it cannot"),
     "comments above": File(b"# exported, today\n# by us\n" + LONG.encode(), AB),
     "comment below": File(LONG.encode() + b"# that was all\n", AB),
     "header in a comment": File(b"# option,value\n" + LONG.partition("\n")[2].encode(), AB),

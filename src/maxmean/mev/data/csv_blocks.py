@@ -99,5 +99,6 @@ def _last_end(block: bytes, rows: re.Pattern[bytes]) -> int:
 
 def _rows(delimiter: str) -> re.Pattern[bytes]:
     """As many whole rows as there are, read as Arrow does: a quotation mark opens a field or is one like any character."""
-    field = rb'(?:"[^"]*+(?:""[^"]*+)*+"|(?!"))[^%b\r\n]*+' % delimiter.encode()
-    return re.compile(rb"(?:%b(?:%b%b)*+(?:\r\n|\n|\r(?=[^\n])))*+" % (field, delimiter.encode(), field))
+    mark = re.escape(delimiter.encode())
+    field = rb'(?:"[^"]*+(?:""[^"]*+)*+"|(?!"))[^%b\r\n]*+' % mark
+    return re.compile(rb"(?:%b(?:%b%b)*+(?:\r\n|\n|\r(?=[^\n])))*+" % (field, mark, field))

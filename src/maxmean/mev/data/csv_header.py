@@ -14,6 +14,7 @@ from .notation import is_number
 
 _MEGABYTES = f"{LONGEST_ROW >> 20} MB"
 _SEPARATORS = ",;\t|"
+_NO_SEPARATORS = '"#\\ \r\n\0.+-'
 _SEP = re.compile(rb"\"?sep=(.)\"?\s*", re.IGNORECASE)  # of Excel
 
 
@@ -35,6 +36,8 @@ def read_header(handle: io.BufferedReader, name: str, longest: int) -> Header:
     first, delimiter, comments = lines.next(), None, False
     if (said := _SEP.fullmatch(first)) is not None:
         delimiter, first = said[1].decode("latin-1"), lines.next()
+        if not delimiter.isascii() or delimiter.isalnum() or delimiter in _NO_SEPARATORS:
+            raise DataError(f"the first line of {name} says that {delimiter!r} separates columns, which it cannot")
     while first.startswith(b"#"):
         after = lines.next(b"")
         if _is_header(first, after, delimiter):

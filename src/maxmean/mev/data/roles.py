@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import pyarrow as pa
+
 from ..errors import DataError
 from .aliases import alias, error_of, labels_rows, limits_of
 from .first_look import FirstLook
@@ -34,12 +36,20 @@ def roles_of(kind: str, table: FirstLook, covaries: bool) -> tuple[dict[str, str
 
 def _unpaired(table: FirstLook, roles: Mapping[str, str]) -> tuple[str, ...]:
     """A sentence on a column by which rows could be paired: its values stand beside several options, once beside each."""
-    options = table.batch.column(roles["by"]).slice(0, _LOOKED_AT).to_pylist()
     for name in filter(labels_rows, _free(table, roles)) if "unit" not in roles else ():
-        units = table.batch.column(name).slice(0, _LOOKED_AT).to_pylist()
+        units, options = (_codes(table, column) for column in (name, roles["by"]))
         if len(set(units)) < len(units) == len(set(zip(units, options, strict=True))):
             return (f"rows with the same {name!r} are not paired; --unit {quoted(name)} pairs them",)
     return ()
+
+
+def _codes(table: FirstLook, column: str) -> list[int]:
+    """A number for each value of the first rows, the same for the same value."""
+    values = table.batch.column(column).slice(0, _LOOKED_AT)
+    try:
+        return list(values.dictionary_encode().indices.to_pylist())
+    except pa.ArrowException:  # lists, structures and the like, which are refused elsewhere
+        return list(range(len(values)))
 
 
 def _free(table: FirstLook, roles: Mapping[str, str]) -> list[str]:

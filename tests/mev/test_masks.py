@@ -65,11 +65,12 @@ def test_where_nothing_is_there_the_estimate_is_nan(kind: Any) -> None:
 
 @pytest.mark.parametrize("paired", [False, True])
 def test_targets_look_at_legal_actions_alone(kind64: Any, paired: bool) -> None:
-    """One mask for each of four next states; against the same heads without the illegal actions."""
+    """One mask for each of four next states; against the same heads without the illegal actions, whose values are no numbers."""
     rng = np.random.default_rng(0)
     heads, legal = rng.normal(size=(4, HEADS, OPTIONS)), rng.random((4, OPTIONS)) < 0.5
     legal[:, 0] = True
-    ours = kind64.call(lambda q: mev.ensemble_target(q, mev.Gaussian(), covariance=paired, where=legal), heads)
+    holes = np.where(legal[:, None], heads, np.array([np.nan, -np.inf, np.inf])[:, None])
+    ours = kind64.call(lambda q: mev.ensemble_target(q, mev.Gaussian(), covariance=paired, where=legal), holes)
     for i, mask in enumerate(legal):
         alone = mev.ensemble_target(heads[i][:, mask], mev.Gaussian(), covariance=paired)
         np.testing.assert_allclose(ours[i], alone, rtol=0, atol=1e-12)

@@ -25,6 +25,36 @@ def votes(q: Array) -> Array:
     return jnp.sum(jnp.argmax(q, axis=-1)[..., None] == jnp.arange(q.shape[-1]), axis=-2)
 
 
+def masked(q: Array, legal: Array | None) -> Array:
+    """Values [..., actions] with -inf in the place of illegal actions; as they are where nothing says which are legal."""
+    return q if legal is None else jnp.where(legal, q, -jnp.inf)
+
+
+def best_action(q: Array, legal: Array | None = None) -> Array:
+    """The legal action with the largest of the values [..., actions]; the lowest of several.
+
+    It is a legal one whatever the values are, those of a network that has diverged too.
+
+    >>> int(best_action(jnp.array([3.0, 2.0, 1.0]), jnp.array([False, True, True])))
+    1
+    """
+    best = jnp.argmax(masked(q, legal), axis=-1)
+    if legal is None:
+        return best
+    return jnp.where(jnp.any(legal & (best[..., None] == jnp.arange(q.shape[-1])), axis=-1), best, jnp.argmax(legal, -1))
+
+
+def random_action(word: Array, n: int, legal: Array | None = None) -> Array:
+    """One of ``n`` actions, or of those that are legal (bool [n]), with equal probabilities, from a random word.
+
+    >>> int(random_action(jnp.uint32(2**31), 3, jnp.array([True, False, True])))
+    2
+    """
+    if legal is None:
+        return below(word, n)
+    return jnp.argmax(jnp.cumsum(legal) > below(word, jnp.sum(legal)))
+
+
 @dataclass(frozen=True, repr=False)
 class Exploration:
     """How an agent acts while it learns; by itself, on the heads' votes or the networks' smallest values."""
@@ -45,14 +75,16 @@ class Exploration:
         bound = jnp.maximum if self.initial >= self.final else jnp.minimum
         return bound(self.final, self.initial - slope * jnp.asarray(step, jnp.float32))
 
-    def act(self, q: Array, step: Array, words: Array) -> Array:
-        """An action, given the values [actions] that the agent acts on; ``words`` are two random words."""
-        best = jnp.argmax(q)
+    def act(self, q: Array, step: Array, words: Array, legal: Array | None = None) -> Array:
+        """An action, given the values [actions] that the agent acts on; ``words`` are two random words. It is one of the
+        ``legal`` ones (bool [actions]) where some are not.
+        """
+        best = best_action(q, legal)
         if self.initial == self.final == 0.0:
             return best
         # 24 bits of a word are all that a float32 holds.
         explores = (words[0] >> 8).astype(jnp.float32) * 2.0**-24 < self.epsilon(step)
-        return jnp.where(explores, below(words[1], q.shape[-1]), best)
+        return jnp.where(explores, random_action(words[1], q.shape[-1], legal), best)
 
     def head(self, drawn: Array, heads: int, word: Array) -> Array:
         """The head that acts where heads act alone: ``drawn`` is the episode's. ``word`` is random, also given that it is this

@@ -26,6 +26,8 @@ class NextValues(NamedTuple):
     """By the target network, which lags behind."""
     online: Array
     """By the network that learns."""
+    legal: Array | None = None
+    """bool [actions]: which actions are legal, where some may not be; both networks' values of the others are -inf."""
 
 
 Rule = Callable[[NextValues, Array], Array]
@@ -59,6 +61,8 @@ def self_correcting(q: NextValues, parameter: Array) -> Array:
     """
     beta = jnp.asarray(parameter, q.target.dtype)[..., None]  # one for all, or one a member
     corrected = (1.0 - beta) * q.target + beta * q.online
+    if q.legal is not None:  # of two infinities
+        corrected = jnp.where(q.legal, corrected, -jnp.inf)
     return value_of(q.target, jnp.argmax(corrected, axis=-1))
 
 
@@ -84,9 +88,8 @@ class LevelBased:
     """Whether the statistic is corrected by the covariances of the actions' values across the heads."""
 
     def __call__(self, q: NextValues, parameter: Array) -> Array:
-        return mev.ensemble_target(
-            q.target, mev.Indicator(jnp.asarray(parameter)[..., None]), covariance=self.covariance
-        )
+        kernel = mev.Indicator(jnp.asarray(parameter)[..., None])
+        return mev.ensemble_target(q.target, kernel, covariance=self.covariance, where=q.legal)
 
 
 @dataclass(frozen=True)
@@ -97,7 +100,7 @@ class KernelBased:
     covariance: bool = False
 
     def __call__(self, q: NextValues, parameter: Array) -> Array:
-        return mev.ensemble_target(q.target, self.kernel, covariance=self.covariance)
+        return mev.ensemble_target(q.target, self.kernel, covariance=self.covariance, where=q.legal)
 
 
 @dataclass(frozen=True)
@@ -107,9 +110,8 @@ class GaussianBased:
     covariance: bool = False
 
     def __call__(self, q: NextValues, parameter: Array) -> Array:
-        return mev.ensemble_target(
-            q.target, mev.Gaussian(jnp.asarray(parameter)[..., None]), covariance=self.covariance
-        )
+        kernel = mev.Gaussian(jnp.asarray(parameter)[..., None])
+        return mev.ensemble_target(q.target, kernel, covariance=self.covariance, where=q.legal)
 
 
 def value_of(values: Array, actions: Array) -> Array:

@@ -74,6 +74,7 @@ def ensemble_target(
         return xp.astype(full, heads.dtype)
     if where is not None:
         where = as_truths(xp, where, heads)[..., None, :]
+        heads = xp.where(where, heads, xp.zeros_like(heads))  # what stands there need not be a number
     # Unchecked: a variance across finite heads is one, and a check would change what compilers make of a whole training.
     if not covariance:
         variances = xp.var(heads, axis=-2, correction=1, keepdims=True)

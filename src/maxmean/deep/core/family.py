@@ -102,7 +102,7 @@ class Family:
         """The next state's value for each member, by the run's own rule (its place in ``rules``)."""
         if not self.online:
             unseen: Any = _Unseen()
-            q = NextValues(q.target, unseen)
+            q = q._replace(online=unseen)
         values = [each(q, parameter) for each in self.rules]
         for each, value in zip(self.rules, values, strict=True):
             if jnp.shape(value) != (self.members,):

@@ -97,6 +97,7 @@ class Learning:
             discounts,
             self._observe(transitions.next_state),
             (transitions.mask[:, None] >> bits) & 1 != 0,
+            None if isinstance(transitions.next_legal, tuple) else transitions.next_legal,
         )
 
     def remember(self, memory: Array, number: Array, step: Transition, counts: Array | None = None) -> Array:
@@ -124,6 +125,7 @@ class Learning:
                 terminated=step.terminated,
                 next_state=step.next_state,
                 steps=before.steps + jnp.uint8(1),
+                next_legal=step.next_legal,
             )
             return replay.write(memory, numbers[i], jnp.where(goes_on[i], self.layout.pack(longer), row))
 

@@ -31,6 +31,8 @@ class Transition(NamedTuple):
     """uint32: bit m says whether member m learns from this transition."""
     steps: Any = ()
     """uint8: how many steps; nothing where it always is one."""
+    next_legal: Any = ()
+    """bool [actions]: which actions are legal in the next state; nothing where all always are."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +50,15 @@ class RowLayout:
         return cls(structure, tuple(shapes))
 
     @classmethod
-    def of_transitions(cls, state: Any, n_step: int = 1) -> RowLayout:
-        """The layout of transitions of up to ``n_step`` steps, between states that have the shapes and types of ``state``."""
+    def of_transitions(cls, state: Any, n_step: int = 1, masked: int = 0) -> RowLayout:
+        """The layout of transitions of up to ``n_step`` steps, between states that have the shapes and types of ``state``.
+
+        ``masked`` is the number of actions where some may be illegal, and 0 where all are legal everywhere.
+        """
         action, reward, terminated, mask = map(form, (jnp.uint8, jnp.float32, jnp.bool_, jnp.uint32))
         steps = form(jnp.uint8) if n_step > 1 else ()
-        return cls.of(Transition(state, action, reward, terminated, state, mask, steps))
+        next_legal = form(jnp.bool_, (masked,)) if masked else ()
+        return cls.of(Transition(state, action, reward, terminated, state, mask, steps, next_legal))
 
     @property
     def words(self) -> int:

@@ -37,6 +37,8 @@ class Batch(NamedTuple):
     """[B, ...]."""
     masks: Array
     """bool [B, members]: which members learn from it."""
+    next_legal: Array | None = None
+    """bool [B, actions]: which actions are legal in the next state, where some may not be."""
 
 
 class Learner(NamedTuple):
@@ -122,9 +124,12 @@ class Update:
         """Y = r + discount * (the rule's value of the next state): [B, members]."""
         target = self.network.values(learner.target, batch.next_observations)
         online = self.network.values(learner.weights, batch.next_observations) if self.family.online else target
+        legal = batch.next_legal
+        if legal is not None:
+            target, online = (jnp.where(legal[:, None], q, -jnp.inf) for q in (target, online))
         target = self.family.in_use(target, traits.members)
         next_value = jax.vmap(self.family.next_value, in_axes=(None, 0, None))
-        values = next_value(traits.rule, NextValues(target, online), traits.parameter)
+        values = next_value(traits.rule, NextValues(target, online, legal), traits.parameter)
         return jax.lax.stop_gradient(batch.rewards[:, None] + batch.discounts[:, None] * values)
 
     def loss(self, values: Array, batch: Batch, targets: Array, masks: Array) -> tuple[Array, Array]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import gymnasium
@@ -68,3 +69,54 @@ class Walk(Counter):
     def set_state(self, state: dict[str, Any]) -> None:
         self.episode, self.time = state["episode"], state["time"]
         self.np_random.bit_generator.state = state["random"]
+
+
+class Gated(Walk):
+    """A walk with four actions of which some are illegal, and raise. At a terminated end all are."""
+
+    action_space = spaces.Discrete(4)
+
+    def legal(self) -> Sequence[int]:
+        """Between one and three actions, by episode and time; nothing can be done at a terminated end."""
+        if self.time == LENGTH and self.episode % 2 == 0:
+            return [0, 0, 0, 0]
+        turn = (3 * self.episode + self.time) % 4
+        return [int((a - turn) % 4 <= (self.episode + 2 * self.time) % 3) for a in range(4)]
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        if not self.legal()[action]:
+            raise AssertionError(f"action {action} is illegal")
+        seen, reward, terminated, truncated, info = super().step(action)
+        return seen, reward + 0.5 * int(action), terminated, truncated, info
+
+
+class GatedByMethod(Gated):
+    """As sb3-contrib has it."""
+
+    def action_masks(self) -> Any:
+        return np.array(self.legal(), bool)
+
+
+class GatedByInfo(Gated):
+    """As Gymnasium's Taxi has it."""
+
+    def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:
+        seen, info = super().reset(**options)
+        return seen, {**info, "action_mask": np.array(self.legal(), np.int8)}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        seen, reward, terminated, truncated, info = super().step(action)
+        return seen, reward, terminated, truncated, {**info, "action_mask": np.array(self.legal(), np.int8)}
+
+
+class GatedByObservation(Gated):
+    """As PettingZoo has it."""
+
+    observation_space: Any = spaces.Dict({"observation": Walk.observation_space, "action_mask": spaces.MultiBinary(4)})
+
+    def _see(self) -> Any:
+        return {"observation": super()._see(), "action_mask": np.array(self.legal(), np.int8)}
+
+
+GATED: dict[str, type[Gated]] = {"method": GatedByMethod, "info": GatedByInfo, "observation": GatedByObservation}
+"""One environment, and the three ways of saying what is legal."""

@@ -41,7 +41,9 @@ def best_action(q: Array, legal: Array | None = None) -> Array:
     best = jnp.argmax(masked(q, legal), axis=-1)
     if legal is None:
         return best
-    return jnp.where(jnp.any(legal & (best[..., None] == jnp.arange(q.shape[-1])), axis=-1), best, jnp.argmax(legal, -1))
+    return jnp.where(
+        jnp.any(legal & (best[..., None] == jnp.arange(q.shape[-1])), axis=-1), best, jnp.argmax(legal, -1)
+    )
 
 
 def random_action(word: Array, n: int, legal: Array | None = None) -> Array:

@@ -51,10 +51,15 @@ class Policy:
     about: dict[str, Any]
     """The environment, the variant, the seed, the step, and its last test return and bias."""
 
-    def act(self, observation: Any) -> int:
-        """The action for one observation."""
+    def act(self, observation: Any, legal: Any = None) -> int:
+        """The action for one observation, among the ``legal`` ones (true or false, [actions]) where some are not."""
         q = jnp.asarray(self.values(observation))
-        return int(greedy_action(q, bootstrapped=self.bootstrapped))
+        mask = None if legal is None else jnp.asarray(legal, bool)
+        if mask is not None and (mask.shape != q.shape[1:] or not mask.any()):
+            raise AgentError(
+                f"legal must be true for one of {q.shape[1]} actions at least, and false for others, not {legal}"
+            )
+        return int(greedy_action(q, bootstrapped=self.bootstrapped, legal=mask))
 
     def values(self, observation: Any) -> np.ndarray:
         """Q by every member: [members, actions]."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import gymnasium
@@ -9,8 +10,18 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import NDArray
 
+from . import masks
 from .errors import HostError
-from .spaces import Sight, count_actions, sight, visible
+from .masks import Way
+from .spaces import MASK, Sight, count_actions, sight, visible
+
+
+class View(NamedTuple):
+    """What there is to act on; every array has the environments as its first axis."""
+
+    seen: NDArray[Any]
+    legal: NDArray[np.bool_] | None
+    """Which actions are legal, [n, actions]; None where all always are."""
 
 
 class EnvStep(NamedTuple):
@@ -27,6 +38,15 @@ class EnvStep(NamedTuple):
     """What to act on next: as ``reached``, or the first sight of a new episode."""
     counts: NDArray[np.bool_]
     """False where the environment did nothing but begin anew, whatever the action was: there is no transition to learn from."""
+    next_legal: NDArray[np.bool_] | None
+    """Which actions are legal where the step led, [n, actions], and all where nothing follows; None where all always are."""
+    legal: NDArray[np.bool_] | None
+    """The same of what is acted on next."""
+
+    @property
+    def view(self) -> View:
+        """What there is to act on next."""
+        return View(self.seen, self.legal)
 
 
 class EnvAdapter:
@@ -39,6 +59,9 @@ class EnvAdapter:
         self.sight: Sight = sight(env.observation_space)
         self.n_actions = count_actions(env.action_space)
         self.first_action = int(env.action_space.start)  # type: ignore[attr-defined]
+        self.way = masks.way_of(env, env.observation_space, self.n_actions)
+        self.steps = 0
+        """Taken since ``reset``."""
 
     def like(self, other: EnvAdapter) -> bool:
         """Whether it shows and offers what another does."""
@@ -54,37 +77,98 @@ class EnvAdapter:
             "actions": self.n_actions,
         }
 
-    def reset(self, seed: int) -> NDArray[Any]:
-        """Begin all episodes; what is seen: [n, ...]."""
-        return self._alone(_first(self.env.reset(seed=seed)))
+    def reset(self, seed: int) -> View:
+        """Begin all episodes."""
+        self.steps = 0
+        return self._begin(self.env.reset(seed=seed))
 
     def step(self, actions: NDArray[np.integer]) -> EnvStep:
         """Take these actions [n], and begin anew where an episode has ended."""
         after = self.advance(actions)
-        return after._replace(seen=self._alone(_first(self.env.reset()))) if after.over[0] else after
+        if not after.over[0]:
+            return after
+        new = self._begin(self.env.reset())
+        return after._replace(seen=new.seen, legal=new.legal)
 
     def advance(self, actions: NDArray[np.integer]) -> EnvStep:
         """Take these actions [n], and stay where an episode has ended."""
         found = self.env.step(int(actions[0]) + self.first_action)
+        self.steps += 1
         if len(found) != 5:
             raise HostError(
                 f"step gave {len(found)} values, and an environment of Gymnasium gives 5: observation, reward, terminated, "
                 "truncated, info"
             )
-        raw, reward, terminated, truncated, _ = found
+        raw, reward, terminated, truncated, info = found
         reached = self._alone(raw)
+        ended = np.array([terminated], bool)
+        legal = self._legal(raw, info, ended)
         return EnvStep(
             reached,
             _finite(_number(reward), "reward"),
-            np.array([terminated], bool),
+            ended,
             np.array([bool(terminated or truncated)]),
             reached,
             np.ones(1, bool),
+            legal,
+            legal,
         )
 
     def rests(self, lane: int) -> bool:
         """Whether this environment stands at the end of an episode, to begin anew in the next step."""
         return False
+
+    def _begin(self, found: Any) -> View:
+        """What ``reset`` gave. The first one tells whether there are masks in ``info``, where nothing else has told it."""
+        raw, info = _pair(found)
+        if self.way is Way.UNKNOWN:
+            self.way = Way.INFO if any(mask is not None for mask in self._in_info(info)) else Way.NOT
+        seen = self._seen(raw)
+        return View(seen, self._legal(raw, info, np.zeros(self.n, bool)))
+
+    def _legal(self, raw: Any, info: Any, exempt: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
+        """Which actions are legal, [n, actions], by what ``reset`` or ``step`` gave, and all where it does not matter."""
+        if self.way is Way.NOT and isinstance(info, dict) and MASK in info:
+            raise HostError(
+                f"info[{MASK!r}] was there {self._when()}, but not at the first reset: give a mask at every reset and every step"
+            )
+        if not self.way.masked or exempt.all():
+            return np.ones((self.n, self.n_actions), bool) if self.way.masked else None
+        if self.way is Way.METHOD:
+            return self._checked(masks.by_method(self.env), exempt)
+        return self._checked(self._in_observation(raw) if self.way is Way.OBSERVATION else self._in_info(info), exempt)
+
+    def _checked(self, found: Sequence[Any], exempt: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Masks, if they are masks with a legal action."""
+        legal = np.ones((self.n, self.n_actions), bool)
+        for i in np.flatnonzero(~exempt).tolist():
+            where = self._when() + (f" of environment {i}" if self.n > 1 else "")
+            if found[i] is None:
+                raise HostError(
+                    f"info[{MASK!r}] is missing {where}, and this training has masks: give one at every reset and every step"
+                )
+            try:
+                legal[i] = masks.mask_of(found[i], self.n_actions)
+            except HostError as error:
+                raise HostError(f"the environment gave no mask {where}: {error}") from None
+            if not legal[i].any():
+                raise HostError(
+                    f"no action is legal {where}: have the episode terminate where nothing can be done, or allow an action that "
+                    "does nothing"
+                )
+        return legal
+
+    def _when(self) -> str:
+        return f"after step {self.steps:,}" if self.steps else "at reset"
+
+    def _in_info(self, info: Any) -> Sequence[Any]:
+        return [info.get(MASK) if isinstance(info, dict) else None]
+
+    def _in_observation(self, raw: Any) -> Sequence[Any]:
+        return [raw[MASK]]
+
+    def _seen(self, raw: Any) -> NDArray[Any]:
+        return self._alone(raw)
 
     def _alone(self, seen: Any) -> NDArray[Any]:
         found = np.array(self.sight.one(seen))  # a copy: an environment may write into its array again
@@ -106,31 +190,47 @@ class VectorEnvAdapter(EnvAdapter):
         self.n_actions = count_actions(env.single_action_space)
         self.first_action = int(env.single_action_space.start)  # type: ignore[attr-defined]
         self.mode = _mode(env)
+        self.way = masks.way_of(env, env.single_observation_space, self.n_actions)
+        if self.way is Way.METHOD and self.mode is AutoresetMode.SAME_STEP:
+            self.way = Way.UNKNOWN  # it is too late to ask where an episode was truncated; info may say it
+        self.steps = 0
         self.ended = np.zeros(self.n, bool)
         """Which episodes ended with the last step."""
 
-    def reset(self, seed: int) -> NDArray[Any]:
-        seen, _ = self.env.reset(seed=seed)
+    def reset(self, seed: int) -> View:
+        view = super().reset(seed)
+        if self.way is Way.NOT and self.mode is AutoresetMode.SAME_STEP and masks.has_method(self.env):
+            raise HostError(
+                "this vector environment begins anew in the same step, after which action_masks() cannot say what was legal "
+                "where an episode was truncated: make it with autoreset_mode=NEXT_STEP, or give the masks in info or observations"
+            )
         self.ended[:] = False
-        return self._all(seen)
+        return view
 
     def step(self, actions: NDArray[np.integer]) -> EnvStep:
         raw, rewards, terminated, truncated, info = self.env.step(np.asarray(actions) + self.first_action)
-        seen = self._all(raw)
-        over = np.asarray(terminated | truncated)
+        self.steps += 1
+        seen = self._seen(raw)
+        terminated, over = np.asarray(terminated), np.asarray(terminated | truncated)
+        same = self.mode is AutoresetMode.SAME_STEP
+        next_legal = legal = self._legal(raw, info, np.zeros(self.n, bool) if same else terminated)
         reached, counts = seen, np.ones(self.n, bool)
         if self.mode is AutoresetMode.NEXT_STEP:
             # What ended in the last step began anew in this one, and did nothing else.
             counts = ~self.ended
         elif over.any():
-            if self.mode is AutoresetMode.SAME_STEP:
+            if same:
                 reached = self._finals(seen, over, info)
+                last = self._legal(info.get("final_obs"), info.get("final_info", {}), terminated | ~over)
+                next_legal = None if legal is None or last is None else np.where(over[:, None], last, legal)
             else:
-                raw, _ = self.env.reset(options={"reset_mask": over.copy()})
-                reached, seen = seen, self._all(raw)
+                raw, info = self.env.reset(options={"reset_mask": over.copy()})
+                reached, seen = seen, self._seen(raw)
+                new = self._legal(raw, info, ~over)
+                legal = None if legal is None or new is None else np.where(over[:, None], new, legal)
         self.ended = over
         rewards = _finite(np.asarray(rewards, np.float32), "reward")
-        return EnvStep(reached, rewards, np.asarray(terminated), over, seen, counts)
+        return EnvStep(reached, rewards, terminated, over, seen, counts, next_legal, legal)
 
     def rests(self, lane: int) -> bool:
         return bool(self.mode is AutoresetMode.NEXT_STEP and self.ended[lane])
@@ -146,8 +246,16 @@ class VectorEnvAdapter(EnvAdapter):
             reached[i] = _visible(np.array(self.sight.one(info["final_obs"][i])), self.sight.dtype)
         return reached
 
-    def _all(self, seen: Any) -> NDArray[Any]:
-        return _visible(np.array(self.sight.many(seen)), self.sight.dtype)
+    def _in_info(self, info: Any) -> Sequence[Any]:
+        return masks.in_info(info, self.n)
+
+    def _in_observation(self, raw: Any) -> Sequence[Any]:
+        if isinstance(raw, dict):
+            return raw[MASK]
+        return [None if each is None else each[MASK] for each in raw]  # of episodes that ended
+
+    def _seen(self, raw: Any) -> NDArray[Any]:
+        return _visible(np.array(self.sight.many(raw)), self.sight.dtype)
 
 
 def adapter_of(env: gymnasium.Env | VectorEnv) -> EnvAdapter:
@@ -155,13 +263,13 @@ def adapter_of(env: gymnasium.Env | VectorEnv) -> EnvAdapter:
     return VectorEnvAdapter(env) if isinstance(env, VectorEnv) else EnvAdapter(env)
 
 
-def _first(found: Any) -> Any:
-    """The observation of what ``reset`` gave."""
+def _pair(found: Any) -> tuple[Any, Any]:
+    """What ``reset`` gave: the observation and a dict."""
     if not isinstance(found, tuple) or len(found) != 2:
         raise HostError(
             f"reset gave {type(found).__name__}, and an environment of Gymnasium gives a pair: observation, info"
         )
-    return found[0]
+    return found
 
 
 def _number(reward: Any) -> NDArray[np.float32]:

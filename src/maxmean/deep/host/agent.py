@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import pandas as pd
 from gymnasium.vector import VectorEnv
+from numpy.typing import NDArray
 
 from ..agent import Agent
 from ..checks import AgentError, whole_number
@@ -23,10 +24,11 @@ from .adapters import EnvAdapter, adapter_of
 from .driver import Driver
 from .errors import HostError, Stopped
 from .making import make_like, opened
+from .masks import Way, mask_of
 from .rollouts import NONE, Bias, no_bias
 from .settings import choose
 from .sinks import Sinks, open_sinks
-from .spaces import batched, visible
+from .spaces import MASK, batched, visible
 
 Callback = Callable[[dict[str, Any]], Any]
 
@@ -148,11 +150,18 @@ class HostAgent:
         return self
 
     def predict(
-        self, observation: Any, deterministic: bool = True, *, state: None = None, episode_start: Any = None
+        self,
+        observation: Any,
+        deterministic: bool = True,
+        *,
+        action_masks: Any = None,
+        state: None = None,
+        episode_start: Any = None,
     ) -> tuple[Any, None]:
         """The action for an observation, or the actions for a batch of them; and None, for there is no hidden state.
 
         Deterministic, heads vote and others act on the smallest of their values; else the agent explores as it does in training.
+        ``action_masks`` say which actions are legal, [actions] or [batch, actions]; a mask in the observation is found there.
         ``state`` and ``episode_start`` are there for code that hands them to every agent, and change nothing.
         """
         if not isinstance(deterministic, bool | np.bool_):
@@ -168,11 +177,14 @@ class HostAgent:
             raise HostError(f"predict was given {observation!r}; {error}") from None
         if not len(seen):
             return np.zeros(0, np.int64), None
+        if action_masks is None and world.way is Way.OBSERVATION:
+            action_masks = observation[MASK]
+        legal = None if action_masks is None else _legal(action_masks, len(seen), world.n_actions, many=many)
         if deterministic:
-            actions = np.asarray(driver.program.greedy(driver.run, seen))
+            actions = np.asarray(driver.program.greedy(driver.run, seen, legal))
         else:
             words = self._luck.integers(2**32, size=(len(seen), 3), dtype=np.uint32)
-            actions = np.asarray(driver.program.explore(driver.run, seen, np.int32(self.num_timesteps), words))
+            actions = np.asarray(driver.program.explore(driver.run, seen, np.int32(self.num_timesteps), words, legal))
         actions = actions.astype(np.int64) + world.first_action
         return (actions if many else actions[0]), None
 
@@ -238,6 +250,16 @@ def _whole(name: str, value: Any) -> int:
         return whole_number(name, value)
     except AgentError as error:
         raise HostError(str(error)) from None
+
+
+def _legal(given: Any, n: int, n_actions: int, *, many: bool) -> NDArray[np.bool_]:
+    """The masks for so many observations, [n, actions]."""
+    if many and len(given) != n:
+        raise HostError(f"there are {n} observations and {len(given)} masks")
+    legal = np.stack([mask_of(each, n_actions) for each in (given if many else [given])])
+    if not legal.any(axis=1).all():
+        raise HostError("predict was given a mask without a legal action")
+    return legal
 
 
 def _second(env: Any) -> EnvAdapter | None:

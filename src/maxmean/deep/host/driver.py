@@ -18,8 +18,9 @@ from ..core.update import copy_target
 from ..networks import Ensemble, Perceptron
 from ..settings import Settings
 from . import states
-from .adapters import EnvAdapter, EnvStep, VectorEnvAdapter
+from .adapters import EnvAdapter, EnvStep, VectorEnvAdapter, View
 from .errors import HostError
+from .masks import Way
 from .program import HostProgram, host_program
 from .rollouts import Player
 from .settings import Choice, Host
@@ -80,16 +81,24 @@ class Driver:
     """The next actions, [n], under way on the device."""
     lanes: Lanes = field(init=False)
     clock: Clock = field(default_factory=Clock)
-    kept: deque[tuple[Any, Any]] = field(default_factory=lambda: deque(maxlen=KEPT_STATES))
-    """What was seen in states of the environment, and the states."""
+    kept: deque[tuple[Any, ...]] = field(default_factory=lambda: deque(maxlen=KEPT_STATES))
+    """What was seen in states of the environment, and the states; and what was legal there, where actions may be illegal."""
 
     def __post_init__(self) -> None:
-        agent, settings, host = self.choice
+        settings = self.choice.settings
         if settings.n_step * self.world.n > settings.replay_capacity:
             raise HostError(
                 f"with {self.world.n} environments and n_step={settings.n_step} replay_capacity must be at least "
                 f"{settings.n_step * self.world.n:,}, not {settings.replay_capacity:,}"
             )
+        self._make_program()
+        other = None if self.eval_world is None else self.eval_world.env
+        self.keeps = other is not None and states.alike(self.world.env, other)
+        self.keep_every = max(1, settings.replay_capacity // KEPT_STATES)
+
+    def _make_program(self) -> None:
+        """Make the program for what is known of the environment."""
+        agent, settings, host = self.choice
         family = Family.of([agent])
         network = network_of(family, self.world, settings, host)
         self.program: HostProgram = host_program(
@@ -100,12 +109,25 @@ class Driver:
             self.world.n,
             settings.warmup,
             host.gradient_steps,
+            self.world.way.masked,
         )
         self.need = need_of(network, settings.learning, self.program.learning.layout)
         refuse_too_much(self.need)
-        other = None if self.eval_world is None else self.eval_world.env
-        self.keeps = other is not None and states.alike(self.world.env, other)
-        self.keep_every = max(1, settings.replay_capacity // KEPT_STATES)
+
+    def use_masks(self, masked: bool) -> None:
+        """Go on as a training was that had masks, or none; nothing has been stored yet."""
+        for world in (self.world, self.eval_world):
+            if world is not None and not masked:
+                world.way = Way.IGNORED
+            elif world is not None and world.way is Way.UNKNOWN:
+                world.way = Way.INFO
+        self._follow_masks()
+
+    def _follow_masks(self) -> None:
+        """Have the program that the environment's masks need. A run that was made before has learned nothing."""
+        if self.program.masked != self.world.way.masked:
+            self._make_program()
+            self.made = False
 
     def make(self) -> None:
         """Make the run, unless there is one. The environment is left alone: its owner may be playing in it."""
@@ -120,23 +142,27 @@ class Driver:
         """Put the training at its beginning, unless it has begun."""
         if self.started:
             return
+        view = self.world.reset(self.choice.host.seed)
+        self._follow_masks()
         self.make()
-        self.enter(self.world.reset(self.choice.host.seed))
+        self.enter(view)
         self.started = True
 
-    def enter(self, seen: NDArray[Any]) -> None:
+    def enter(self, view: View) -> None:
         """Begin an episode in every environment, and choose the first actions."""
         n, others = self.world.n, self.choice.settings.n_step - 1
         episodes = np.arange(n, dtype=np.uint32) + np.uint32(self.clock.begun)
-        self.lanes = Lanes(seen, episodes, np.zeros(n), np.full((n, others), -1, np.int32))
+        self.lanes = Lanes(view.seen, episodes, np.zeros(n), np.full((n, others), -1, np.int32))
         self.clock.begun += n
         first = np.zeros(n, self.program.message)
         first["seen"], first["episode"], first["stored"], first["call"] = (
-            seen,
+            view.seen,
             self.lanes.episode,
             self.clock.stored,
             self.clock.calls,
         )
+        if self.program.masked:
+            first["legal"] = view.legal
         self.clock.calls += 1
         self.pending = self.program.act(self.run, _rows(first))
 
@@ -179,6 +205,8 @@ class Driver:
             self.clock.begun += fresh.size
         message["episode"] = self.lanes.episode
         message["earlier"] = self.lanes.earlier
+        if self.program.masked:
+            message["next_legal"], message["legal"] = after.next_legal, after.legal
         return message
 
     def _turn_page(self, after: EnvStep) -> None:
@@ -198,7 +226,8 @@ class Driver:
             lane = (clock.calls // self.keep_every) % self.world.n
             env = self.world.env.envs[lane] if isinstance(self.world, VectorEnvAdapter) else self.world.env
             if not self.world.rests(lane):
-                self.kept.append((np.array(after.seen[lane]), states.get_state(env)))
+                seen, legal = np.array(after.seen[lane]), () if after.legal is None else (np.array(after.legal[lane]),)
+                self.kept.append((seen, states.get_state(env), *legal))
 
     def _copy_target(self) -> None:
         """The target network becomes a copy of the one that learns; then the agent adapts, if it does."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...envs import EnvError
 from ...mev.errors import KernelError
-from ...untrusted import ContentError, mapping, number, one_of, parse, several, take, whole
+from ...untrusted import ContentError, mapping, number, one_of, parse, several, take, truth, whole
 from ..agent import Adaptation
 from ..agents import AGENTS
 from ..checks import AgentError
@@ -64,6 +64,7 @@ def load(cls: type[A], path: str | Path, env: Any, settings: dict[str, Any]) -> 
         given = {RENAMED.get(name, name): each for name, each in take(text, "given", mapping).items()}
         given = plain.settings({name: each for name, each in given.items() if name not in settings})
         choose(cls.make, adapter_of(env).sight, given)
+        masked = "masked" in text and take(text, "masked", truth)
         known, clock, records = (
             take(about, "world", mapping),
             _clock(text),
@@ -74,6 +75,13 @@ def load(cls: type[A], path: str | Path, env: Any, settings: dict[str, Any]) -> 
     if here != known:
         raise HostError(f"{path} was trained in another kind of environment: {_difference(known, here)}")
     driver = algorithm.driver
+    if not masked and driver.world.way.masked:
+        warnings.warn(
+            f"{path} was trained without the masks of illegal actions that this environment has, and goes on without",
+            UserWarning,
+            stacklevel=4,
+        )
+    driver.use_masks(masked)
     with blaming(path):
         _refuse_other_steps(take(about, "settings", mapping), algorithm.settings.n_step)
         words = driver.program.learning.layout.words
@@ -187,7 +195,7 @@ def _fill(arrays: dict[str, Stored], clock: Clock, form: tuple[int, int], about:
     arrays["run.replay"] = replay.padded(capacity)
 
 
-def _kept(text: Mapping[str, Any], driver: Driver) -> deque[tuple[Any, Any]]:
+def _kept(text: Mapping[str, Any], driver: Driver) -> deque[tuple[Any, ...]]:
     """The states that were kept for roll-outs, with what was seen in them, if roll-outs can begin in all of them."""
     sight, world = driver.world.sight, driver.eval_world
     if not driver.keeps or world is None:
@@ -195,11 +203,16 @@ def _kept(text: Mapping[str, Any], driver: Driver) -> deque[tuple[Any, Any]]:
     pairs = plain.unpack(list(take(text, "kept", several(lambda each: each, 0, KEPT_STATES))))
     world.reset(0)  # some environments must have been reset once
     for pair in pairs:
-        seen = pair[0] if isinstance(pair, tuple) and len(pair) == 2 else None
-        if not isinstance(seen, np.ndarray) or (seen.shape, seen.dtype) != (sight.shape, sight.dtype):
+        seen = pair[0] if isinstance(pair, tuple) and len(pair) == 2 + driver.program.masked else None
+        sound = isinstance(seen, np.ndarray) and (seen.shape, seen.dtype) == (sight.shape, sight.dtype)
+        if not sound or (driver.program.masked and not _is_mask(pair[2], driver.world.n_actions)):
             raise ContentError("a state that it keeps for roll-outs has another form")
         _put(world.env, pair[1])
     return deque(pairs, maxlen=KEPT_STATES)
+
+
+def _is_mask(found: Any, n_actions: int) -> bool:
+    return isinstance(found, np.ndarray) and found.dtype == bool and found.shape == (n_actions,) and bool(found.any())
 
 
 def _restore(algorithm: HostAgent, text: Mapping[str, Any], arrays: dict[str, Stored], path: Path) -> str | None:

@@ -28,6 +28,7 @@ from ..core.replay import RowLayout, Transition
 from ..core.run import Purpose, Run, derive, first_weights
 from ..core.traits import Traits
 from ..core.update import Update
+from ..exploration import best_action, random_action
 from ..networks import Ensemble, Weights
 from ..settings import LearningSettings
 
@@ -53,6 +54,8 @@ class Message(NamedTuple):
     """uint32: the number of the episode under way, which draws the head that acts in it."""
     earlier: Array
     """int32 [n_step - 1]: the numbers of the episode's transitions that this step lengthens, or -1."""
+    legal: Any = ()
+    """bool [actions]: which actions are legal next; nothing where all always are."""
 
 
 FIELDS = (
@@ -70,6 +73,8 @@ FIELDS = (
     "earlier",
 )
 """The leaves of a message in their order, as the host calls them."""
+MASKED_FIELDS = (*FIELDS[: FIELDS.index("seen")], "next_legal", *FIELDS[FIELDS.index("seen") :], "legal")
+"""The same where actions may be illegal."""
 
 
 _first_weights = jax.jit(first_weights, static_argnums=0, compiler_options=QUICKLY)
@@ -99,6 +104,8 @@ class HostProgram:
     n: int
     warmup: int
     gradient_steps: int
+    masked: bool = False
+    """Whether actions may be illegal: then transitions and messages have masks."""
 
     @cached_property
     def actor(self) -> Actor:
@@ -107,23 +114,29 @@ class HostProgram:
     @cached_property
     def learning(self) -> Learning:
         seen = replay.form(self.dtype, self.network.shape)
-        layout = RowLayout.of_transitions(seen, self.settings.n_step)
+        layout = RowLayout.of_transitions(seen, self.settings.n_step, self._mask_length)
         return Learning(Update(self.family, self.network, self.settings), layout)
 
     @cached_property
     def layout(self) -> RowLayout:
         """How a message is written."""
-        step = RowLayout.of_transitions(replay.form(self.dtype, self.network.shape))
+        step = RowLayout.of_transitions(replay.form(self.dtype, self.network.shape), masked=self._mask_length)
         transition = step.structure.unflatten(step.leaves)
         counts, call, stored, episode = map(replay.form, (jnp.bool_, jnp.uint32, jnp.int32, jnp.uint32))
         earlier = replay.form(jnp.int32, (self.settings.n_step - 1,))
-        return RowLayout.of(Message(transition, transition.state, counts, call, stored, episode, earlier))
+        legal = transition.next_legal
+        return RowLayout.of(Message(transition, transition.state, counts, call, stored, episode, earlier, legal))
+
+    @property
+    def _mask_length(self) -> int:
+        return self.network.n_actions if self.masked else 0
 
     @cached_property
     def message(self) -> np.dtype:
-        """The same for the host: a NumPy record with :data:`FIELDS`, byte for byte what the layout reads."""
+        """The same for the host: a NumPy record with :data:`FIELDS` or those with masks, byte for byte what the layout reads."""
+        names = MASKED_FIELDS if self.masked else FIELDS
         parts: list[Any] = [
-            (name, leaf.dtype, leaf.shape) for name, leaf in zip(FIELDS, self.layout.leaves, strict=True)
+            (name, leaf.dtype, leaf.shape) for name, leaf in zip(names, self.layout.leaves, strict=True)
         ]
         padding = 4 * self.layout.words - np.dtype(parts).itemsize
         return np.dtype([*parts, ("padding", np.uint8, padding)])
@@ -150,12 +163,13 @@ class HostProgram:
             words = Stream.words(run, messages.call[0], Stream.ACT, 2 * self.n).reshape(self.n, 2)
             step = messages.stored[0] + jnp.sum(messages.counts)
 
-            def one(seen: Array, episode: Array, words: Array) -> Array:
+            def one(seen: Array, episode: Array, words: Array, legal: Array | None) -> Array:
                 word = derive(run.key, Purpose.HEAD, episode)[0]
-                action = self.actor.explore(run, seen, below(word, self.family.members), step, words)
-                return jnp.where(step < self.warmup, below(words[1], self.network.n_actions), action)
+                action = self.actor.explore(run, seen, below(word, self.family.members), step, words, legal)
+                return jnp.where(step < self.warmup, random_action(words[1], self.network.n_actions, legal), action)
 
-            return jax.vmap(one)(messages.seen, messages.episode, words)
+            legal = messages.legal if self.masked else None
+            return jax.vmap(one)(messages.seen, messages.episode, words, legal)
 
         return jax.jit(act)
 
@@ -212,29 +226,29 @@ class HostProgram:
         return jax.jit(lambda run, seen: self.network.values(run.learner.weights, seen))
 
     @cached_property
-    def greedy(self) -> Callable[[Run, Any], Array]:
-        """The actions of the agent that no longer explores, [batch]."""
+    def greedy(self) -> Callable[[Run, Any, Any], Array]:
+        """The actions of the agent that no longer explores, [batch], among those that are legal, [batch, actions] or None."""
         return jax.jit(self.actor.greedy)
 
     @cached_property
-    def explore(self) -> Callable[[Run, Any, Any, Any], Array]:
+    def explore(self) -> Callable[[Run, Any, Any, Any, Any], Array]:
         """Actions as in training, [batch], each with its own three random words: two to explore, one that draws the head."""
 
-        def explore(run: Run, seen: Array, step: Array, words: Array) -> Array:
-            def one(seen: Array, words: Array) -> Array:
-                return self.actor.explore(run, seen, below(words[2], self.family.members), step, words[:2])
+        def explore(run: Run, seen: Array, step: Array, words: Array, legal: Array | None) -> Array:
+            def one(seen: Array, words: Array, legal: Array | None) -> Array:
+                return self.actor.explore(run, seen, below(words[2], self.family.members), step, words[:2], legal)
 
-            return jax.vmap(one)(seen, words)
+            return jax.vmap(one)(seen, words, legal)
 
         return jax.jit(explore)
 
     @cached_property
-    def own(self) -> Callable[[Run, Any, Any], tuple[Array, Array]]:
+    def own(self) -> Callable[[Run, Any, Any, Any], tuple[Array, Array]]:
         """The action that one head (or the agent, if it has none) thinks best on one observation, and its value."""
 
-        def own(run: Run, seen: Array, head: Array) -> tuple[Array, Array]:
-            q = self.actor.values(run, seen[None], head)[0]
-            return jnp.argmax(q), jnp.max(q)
+        def own(run: Run, seen: Array, head: Array, legal: Array | None) -> tuple[Array, Array]:
+            q = self.actor.values(run, seen[None], head, legal)[0]
+            return best_action(q, legal), jnp.max(q)
 
         return jax.jit(own)
 

@@ -20,7 +20,7 @@ from ..core.measuring import QUANTILES, BiasSummary, summary
 from ..core.run import Purpose, Run
 from ..core.traits import adapted
 from . import states
-from .adapters import EnvAdapter
+from .adapters import EnvAdapter, View
 from .program import QUICKLY, HostProgram
 
 LIMIT = 10_000
@@ -108,11 +108,11 @@ class Player:
         """The mean undiscounted return of greedy episodes from the environment's start."""
         total = 0.0
         for number in range(episodes):
-            seen, over = self._reset(Purpose.TEST, step, number), False
+            view = self._reset(Purpose.TEST, step, number)
             for _ in range(LIMIT):
-                after = self.world.step(np.asarray(self.program.greedy(run, seen)))
-                total, seen, over = total + float(after.rewards[0]), after.seen, bool(after.over[0])
-                if over:
+                after = self.world.step(np.asarray(self.program.greedy(run, *view)))
+                total, view = total + float(after.rewards[0]), after.view
+                if after.over[0]:
                     break
         return total / episodes
 
@@ -142,34 +142,39 @@ class Player:
         sums = (jnp.asarray(each, jnp.float32) for each in (excess, size))
         return run._replace(traits=adapted(adaptation, run.traits, *sums))
 
-    def _play(self, run: Run, head: int, seen: NDArray[Any], limit: int = LIMIT) -> PlayedEpisode:
+    def _play(self, run: Run, head: int, view: View, limit: int = LIMIT) -> PlayedEpisode:
         """One head's greedy episode. Where it is cut off it is not over, and the value of its last state follows."""
         values, rewards, tail = [], [], 0.0
         for _ in range(limit):
-            action, value = self.program.own(run, seen[0], np.int32(head))
+            action, value = self._own(run, head, view)
             after = self.world.step(np.asarray(action)[None])
             values.append(float(value))
             rewards.append(float(after.rewards[0]))
-            seen = after.seen
+            view = after.view
             if after.over[0]:
-                tail = 0.0 if after.terminated[0] else float(self.program.own(run, after.reached[0], np.int32(head))[1])
+                last = View(after.reached, after.next_legal)
+                tail = 0.0 if after.terminated[0] else float(self._own(run, head, last)[1])
                 break
         else:
-            tail = float(self.program.own(run, seen[0], np.int32(head))[1])
+            tail = float(self._own(run, head, view)[1])
         return PlayedEpisode.of(values, rewards, tail, self.discount)
 
-    def _begin(self, purpose: int, step: int, number: int) -> NDArray[Any]:
+    def _own(self, run: Run, head: int, view: View) -> tuple[Any, Any]:
+        """A head's best action, and its value."""
+        return self.program.own(run, view.seen[0], np.int32(head), None if view.legal is None else view.legal[0])
+
+    def _begin(self, purpose: int, step: int, number: int) -> View:
         """Where a roll-out begins."""
         if not len(self.kept):
             return self._reset(purpose, step, number)
         luck = np.random.default_rng([self.seed, purpose, step, number])
-        seen, state = self.kept[int(luck.integers(len(self.kept)))]
+        seen, state, *legal = self.kept[int(luck.integers(len(self.kept)))]
         if not self.ready:  # some environments must have been reset once
             self._reset(purpose, 0, 0)
         states.set_state(self.world.env, state, luck)
-        return np.asarray(seen)[None]
+        return View(np.asarray(seen)[None], np.asarray(legal) if legal else None)
 
-    def _reset(self, purpose: int, step: int, number: int) -> NDArray[Any]:
+    def _reset(self, purpose: int, step: int, number: int) -> View:
         self.ready = True
         words = np.random.SeedSequence([self.seed, purpose, step, number]).generate_state(1)
         return self.world.reset(int(words[0] >> 1))

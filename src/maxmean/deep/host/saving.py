@@ -83,6 +83,8 @@ def save(algorithm: HostAgent, path: str | Path, *, within: Path | None = None) 
         "environment": state,
         "kept": kept,
     }
+    if driver.program.masked:
+        about["masked"] = True
     text = _text(about)
     # In the order of their axes, for safetensors writes memory as it lies; without a copy of what lies so, as the replay does.
     arrays = {name: np.asarray(array, order="C") for name, array in arrays.items()}

@@ -16,6 +16,8 @@ from .errors import HostError
 
 MAX_ACTIONS = 256
 """An action is one byte in the replay."""
+MASK = "action_mask"
+"""The entry of a Dict observation, or of ``info``, that says which actions are legal."""
 LEAST_PICTURE = 3
 """Rows and columns of the smallest picture that a 3 x 3 filter fits in."""
 
@@ -45,7 +47,12 @@ class Sight:
 
 
 def sight(space: spaces.Space) -> Sight:
-    """How to see the observations of ``space``; an error for spaces that cannot be seen."""
+    """How to see the observations of ``space``; an error for spaces that cannot be seen.
+
+    A mask of illegal actions is not seen, and what stands alone beside it is seen as it is.
+    """
+    if isinstance(space, spaces.Dict) and MASK in space.spaces:
+        return _beside_mask(space)
     if isinstance(space, spaces.Box):
         return _box(space)
     if isinstance(space, spaces.Discrete):
@@ -167,6 +174,23 @@ def _picture(shape: tuple[int, ...], dtype: np.dtype, see: Callable[[Any], NDArr
             "gymnasium.wrappers.FlattenObservation makes vectors of them"
         )
     return _alike(shape, dtype, see)
+
+
+def _beside_mask(space: spaces.Dict) -> Sight:
+    others = {name: part for name, part in space.spaces.items() if name != MASK}
+    if not others:
+        raise HostError(f"observations of {space} have nothing to see beside the mask")
+    if len(others) > 1:
+        return sight(spaces.Dict(others))
+    ((name, part),) = others.items()
+    inner = sight(part)
+
+    def of(seen: Any) -> Any:
+        if not isinstance(seen, dict) or name not in seen:
+            raise HostError(f"an observation is one of {space}, not {seen!r}")
+        return seen[name]
+
+    return replace(inner, one=lambda seen: inner.one(of(seen)), many=lambda seen: inner.many(of(seen)))
 
 
 def _flattened(space: spaces.Space) -> Sight:

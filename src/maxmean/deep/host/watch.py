@@ -102,14 +102,15 @@ def play(policy: Policy, env: Any, *, seed: int = 0, frames: int = 400) -> Itera
     names = meanings() if meanings else [str(world.first_action + a) for a in range(world.n_actions)]
     panel, total = Panel(policy.about["variant"], [name.lower() for name in names]), 0.0
 
-    seen = world.reset(seed)[0]
+    view = world.reset(seed)
     for _ in range(frames):
-        action = policy.act(seen)
+        seen, legal = view.seen[0], None if view.legal is None else view.legal[0]
+        action = policy.act(seen, legal)
         yield Moment(panel.beside(_picture(env), policy.values(seen), action, total), total, False)
         after = world.advance(np.array([action]))
-        total, seen = total + float(after.rewards[0]), after.reached[0]
+        total, view = total + float(after.rewards[0]), after.view
         if after.over[0]:
-            yield Moment(panel.beside(_picture(env), policy.values(seen), None, total), total, True)
+            yield Moment(panel.beside(_picture(env), policy.values(view.seen[0]), None, total), total, True)
             return
 
 

@@ -17,7 +17,10 @@ from scipy import stats
 
 from host_toys import GATED, LENGTH, Gated, GatedByInfo, GatedByMethod, GatedByObservation, Walk, small
 from maxmean import DQN, KEBDQN
-from maxmean.deep.host import HOST_AGENTS, HostAgent, HostError
+from maxmean.deep.checks import AgentError
+from maxmean.deep.host import HOST_AGENTS, HostAgent, HostError, plain, watch
+from maxmean.deep.policy import Policy
+from strangers import drop, forge_agent, put
 
 HEADS = {"k": 3, "mask": 0.7, "exploration": "heads:0.3"}
 
@@ -146,6 +149,38 @@ def test_a_training_knows_from_its_file_whether_it_has_masks(tmp_path: Path) -> 
     with pytest.warns(UserWarning, match=said[0]), pytest.warns(UserWarning, match=said[1]):
         agent = DQN.load(path, OpenByMethod(), eval_env=OpenByMethod())
     assert not agent.learn(20).driver.program.masked
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (put("masked", 1), "masked"),
+        (drop("masked"), "run.replay is missing or has another shape"),
+        (put("kept/0/items/2", plain.pack(np.zeros(4, bool))), "a state that it keeps for roll-outs has another form"),
+        (put("kept/0/items/2", plain.pack(np.ones(4))), "a state that it keeps for roll-outs has another form"),
+        (drop("kept/0/items/2"), "a state that it keeps for roll-outs has another form"),
+    ],
+)
+def test_masks_in_a_strangers_file_are_looked_at(change: Any, said: str, tmp_path: Path) -> None:
+    path = DQN(GatedByInfo(), eval_env=GatedByInfo(), **small()).learn(30).save(tmp_path / "agent")
+    forge_agent(path, change)
+    with pytest.raises(HostError, match=rf"^{path} cannot be used: .*{said}"):
+        DQN.load(path, GatedByInfo(), eval_env=GatedByInfo())
+
+
+def test_a_policy_at_play_takes_legal_actions_alone() -> None:
+    class Drawn(GatedByInfo):
+        def render(self) -> Any:
+            return np.zeros((300, 300, 3), np.uint8)
+
+    driver = DQN(Drawn(), eval_env=Drawn(), **small()).driver
+    driver.make()
+    policy = Policy(driver.program.network, driver.run.learner.weights, False, {"variant": "dqn"})
+    env = Drawn()
+    for seed in range(4):  # an illegal action would raise
+        assert len(list(watch.play(policy, env, seed=seed))) == LENGTH + 1
+    with pytest.raises(AgentError, match="one of 4 actions at least"):
+        policy.act(np.zeros(2), [False] * 4)
 
 
 def test_an_agent_may_be_asked_before_its_masks_are_known() -> None:

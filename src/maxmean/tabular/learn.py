@@ -16,6 +16,7 @@ from .algorithms import KEQ, Algorithm, DoubleQ, MaxMinQ, SelfCorrectingQ, Varia
 from .checks import MDPError, check_number, check_truth, check_whole
 from .kernels import compile_kernel
 from .loop import Method, Watch, World, compiled_loop
+from .masks import LegalFirst
 from .mdp import MDP, check_problem
 from .random import streams
 from .schedules import Schedule, constant
@@ -65,6 +66,7 @@ def learn(
     epsilon: Schedule | float = 0.1,
     initial: float = 0.0,
     max_steps: int = 100_000,
+    legal: Any = None,
     watch_pairs: Sequence[tuple[int, int]] = (),
     watch_states: Sequence[int] = (),
     watch_choices: Sequence[tuple[int, int]] = (),
@@ -87,6 +89,8 @@ def learn(
         Initial value of every pair.
     max_steps
         An episode that has not ended by then is cut off.
+    legal
+        Which actions may be taken, bool[S, A]; targets look at these alone. By default all that a state has.
     watch_pairs, watch_states, watch_choices
         Pairs (state, action) and states to record over time.
     bias
@@ -121,7 +125,9 @@ def learn(
         raise MDPError(f"the initial value must be finite, not {initial}")
     if _schedule(learning_rate).scale == 0:
         raise MDPError("the learning rate must lie in (0, 1], not 0")
-    watch = _watch(mdp, watch_pairs, watch_states, watch_choices, bias)
+    fewer = LegalFirst.of(mdp, legal)
+    mdp = fewer.mdp
+    watch = _watch(fewer, watch_pairs, watch_states, watch_choices, bias)
     code, method = _method(algorithm, _schedule(learning_rate), _schedule(epsilon), initial, max_steps)
     edges = np.linspace(0, runs, min(runs, _BLOCKS) + 1).round().astype(np.int64)
     blocks, pairs = len(edges) - 1, mdp.n_pairs
@@ -145,7 +151,7 @@ def learn(
 
     with ThreadPoolExecutor(threads or os.cpu_count()) as pool:  # the compiled loop does not hold Python's lock
         list(pool.map(work, range(blocks)))
-    return _summarise(mdp, watch, sums.sum(axis=0), finals.sum(axis=0), every, tables, runs, bias)
+    return _summarise(fewer, watch, sums.sum(axis=0), finals.sum(axis=0), every, tables, runs, bias)
 
 
 def check_algorithm(algorithm: object) -> None:
@@ -210,7 +216,8 @@ def _method(
     )
 
 
-def _watch(mdp: MDP, pairs: Any, states: Any, choices: Any, bias: bool) -> Watch:
+def _watch(fewer: LegalFirst, pairs: Any, states: Any, choices: Any, bias: bool) -> Watch:
+    mdp = fewer.mdp
     for what, watched in (("watch_pairs", pairs), ("watch_states", states), ("watch_choices", choices)):
         if not isinstance(watched, Iterable):
             raise MDPError(f"{what} must be a list, not {watched!r}")
@@ -222,9 +229,10 @@ def _watch(mdp: MDP, pairs: Any, states: Any, choices: Any, bias: bool) -> Watch
             raise MDPError(f"a pair to watch is (state, action), not {pair!r}") from None
         check_whole("a state", state)
         check_whole("an action", action)
-        if not 0 <= state < mdp.n_states or not 0 <= action < mdp.actions[state]:
+        there = 0 <= state < mdp.n_states and 0 <= action < mdp.n_actions
+        if not there or fewer.places[state, action] >= mdp.actions[state]:
             raise MDPError(f"there is no action {action} in state {state}")
-        return state * mdp.n_actions + action
+        return int(state * mdp.n_actions + fewer.places[state, action])
 
     for state in states:
         check_whole("a state", state)
@@ -240,7 +248,7 @@ def _watch(mdp: MDP, pairs: Any, states: Any, choices: Any, bias: bool) -> Watch
 
 
 def _summarise(
-    mdp: MDP,
+    fewer: LegalFirst,
     watch: Watch,
     sums: np.ndarray,
     finals: np.ndarray,
@@ -251,7 +259,7 @@ def _summarise(
 ) -> Learned:
     import pandas as pd
 
-    episode = np.arange(1, sums.shape[1] + 1)
+    mdp, episode = fewer.mdp, np.arange(1, sums.shape[1] + 1)
 
     def moments(row: int, name: str) -> dict[str, np.ndarray]:
         mean = sums[row] / runs
@@ -263,7 +271,7 @@ def _summarise(
     values = []
     for pair in watch.pairs:
         frame = pd.DataFrame({"episode": episode, **moments(row, "value")})
-        values.append(frame.assign(state=pair // width, action=pair % width))
+        values.append(frame.assign(state=pair // width, action=fewer.order.flat[pair]))
         row += 2
     for state in watch.states:
         values.append(pd.DataFrame({"episode": episode, **moments(row, "value")}).assign(state=state, action=-1))
@@ -273,7 +281,7 @@ def _summarise(
         chosen, visits, used, updates = sums[row : row + 4]
         with np.errstate(invalid="ignore"):
             columns = {"episode": episode, "share": chosen / visits, "visits": visits, "averaged": used / updates}
-        choices.append(pd.DataFrame(columns).assign(state=pair // width, action=pair % width))
+        choices.append(pd.DataFrame(columns).assign(state=pair // width, action=fewer.order.flat[pair]))
         row += 4
     shape = (mdp.n_states, width)
     exists = np.arange(width) < mdp.actions[:, None]
@@ -283,9 +291,9 @@ def _summarise(
         pd.DataFrame(table),
         pd.concat(values, ignore_index=True) if values else pd.DataFrame(),
         pd.concat(choices, ignore_index=True) if choices else pd.DataFrame(),
-        np.where(exists, mean.reshape(shape), -np.inf),
-        np.where(exists, variance.reshape(shape), 0.0),
+        fewer.back(np.where(exists, mean.reshape(shape), -np.inf)),
+        fewer.back(np.where(exists, variance.reshape(shape), 0.0)),
         every,
-        np.where(exists, tables.reshape(-1, *shape), -np.inf) if tables.size else tables,
+        fewer.back(np.where(exists, tables.reshape(-1, *shape), -np.inf)) if tables.size else tables,
         runs,
     )

@@ -26,7 +26,7 @@ frozen lake) would make h infinite, but V* is the same in all states of such a l
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -36,6 +36,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import splu
 
 from .checks import MDPError, as_array, check_number
+from .masks import LegalFirst
 from .mdp import MDP, check_problem, distances
 
 _EPS = float(np.finfo(float).eps)
@@ -99,11 +100,11 @@ class _Model:
         return 2 * (width + 4) * _EPS * max(np.abs(self.r[np.isfinite(self.r)]).max(initial=0.0), np.abs(v).max())
 
 
-def solve(mdp: MDP, *, tolerance: float = 1e-10) -> Solution:
+def solve(mdp: MDP, *, tolerance: float = 1e-10, legal: Any = None) -> Solution:
     """Q*, V* and an optimal policy of a finite MDP; see the head of the module for the argument behind ``error``.
 
     ``tolerance`` is where value iteration stops, unless rounding is coarser; under discount 1 rounding alone decides. What was
-    reached is ``error`` in every case.
+    reached is ``error`` in every case. ``legal``, bool[S, A], leaves out actions, whose values then are -inf.
 
     Examples
     --------
@@ -117,9 +118,11 @@ def solve(mdp: MDP, *, tolerance: float = 1e-10) -> Solution:
     check_number("tolerance", tolerance)
     if not tolerance > 0:
         raise MDPError(f"tolerance must be positive, not {tolerance}")
-    found = _sweep(_model(mdp), tolerance) if mdp.discount < 1 else _iterate_policies(mdp)
+    fewer = LegalFirst.of(mdp, legal)
+    found = _sweep(_model(fewer.mdp), tolerance) if mdp.discount < 1 else _iterate_policies(fewer.mdp)
     found.q[mdp.terminal, 0] = 0.0
-    return found
+    policy = np.take_along_axis(fewer.order, found.policy[:, None], axis=1)[:, 0]
+    return replace(found, q=fewer.back(found.q), policy=policy)
 
 
 def evaluate(mdp: MDP, policy: Any) -> np.ndarray:

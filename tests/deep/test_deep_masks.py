@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import stats
 
-from deep_toys import SMALL, Table, holding, program_of
-from maxmean import mev
+from deep_toys import CORRIDOR, SMALL, Place, Table, differences, holding, program_of, short_run, start
+from maxmean import envs, mev
 from maxmean.deep import targets
 from maxmean.deep.agent import Agent
-from maxmean.deep.agents import BDQN, DQN, KEBDQN, SCDQN, MaxMinDQN
+from maxmean.deep.agents import BDQN, DQN, KEBDQN, SCDQN, AdaTEBDQN, MaxMinDQN
 from maxmean.deep.core.acting import greedy_action, vote
 from maxmean.deep.core.update import Batch, Learner
+from maxmean.deep.device import rollouts
 from maxmean.deep.exploration import EpsilonGreedy, Exploration, Optimistic, best_action, random_action
 from maxmean.deep.networks import Perceptron
 from maxmean.deep.targets import NextValues
@@ -158,3 +160,57 @@ def test_random_actions_with_all_legal_are_those_without_masks() -> None:
     assert masked == drawn[:50].tolist()
     only = {int(random_action(word, 7, jnp.arange(7) == 4)) for word in words[:20]}
     assert only == {4}
+
+
+@dataclass(frozen=True)
+class Gated(Table):
+    """A table in which some actions are illegal: [state][action]."""
+
+    gates: tuple[tuple[bool, ...], ...] = ()
+
+    def legal(self, state: Place) -> Any:
+        return jnp.asarray(self.gates)[state.place]
+
+
+OPEN = Gated(**vars(CORRIDOR), gates=((True,) * 3,) * 5)
+"""The corridor, with masks of all ones."""
+BAIT = replace(
+    OPEN,
+    reward=((0.0, 0.0, 0.0), (0.25, 0.0, 1e6), (1e6, 0.0, 1e6), (0.0, 1.0, 0.0), (0.0, 0.0, 0.0)),
+    gates=((False,) * 3, (True, True, False), (False, True, False), (True, True, True), (False,) * 3),
+)
+"""In the first two places to stay, and in the second to go left, is illegal and pays a million. At the ends nothing is legal."""
+
+
+def test_masks_of_all_ones_change_no_bit_on_the_device() -> None:
+    agent = AdaTEBDQN(k=3, horizon=4)
+    plain, masked = (program_of(agent, environment=each) for each in (CORRIDOR, OPEN))
+    ours, theirs = (short_run(each, start(each, agent), 2) for each in (masked, plain))
+    assert differences(ours, theirs) == []
+
+
+def test_no_illegal_action_is_taken_on_the_device() -> None:
+    """Neither in the replay nor in roll-outs, and none is in a target: a million would be seen in all of them."""
+    agent = AdaTEBDQN(k=3, horizon=4, exploration="epsilon:0.5")
+    program = program_of(agent, environment=BAIT, settings=replace(SMALL, n_step=3))
+    run = short_run(program, start(program, agent), 2)
+    stored = jax.vmap(program.learning.layout.unpack)(run.replay[:150])
+    taken = np.asarray(BAIT.gates)[np.asarray(stored.state.place), np.asarray(stored.action)]
+    assert taken.all()
+    assert set(np.asarray(stored.action)) == {0, 1, 2}
+    assert np.abs(stored.reward).max() <= 1.0
+    assert np.isfinite(float(run.tally.loss))
+    assert np.abs(program.network.values(run.learner.weights, jnp.eye(5))).max() < 10
+    number, filled = jnp.int32(0), jnp.int32(150)
+    assert 0.0 <= float(rollouts.greedy_return(program, run, number, 50)) <= 1.0
+    assert abs(float(rollouts.estimate_bias(program, run, number, filled, 50).mean)) < 10
+
+
+def test_gymnasium_hears_of_masks() -> None:
+    env = envs.to_gymnasium(BAIT)
+    _, info = env.reset(seed=0)
+    place = int(env.unwrapped.state.place)  # type: ignore[attr-defined]
+    np.testing.assert_array_equal(info["action_mask"], BAIT.gates[place])
+    *_, info = env.step(1)
+    np.testing.assert_array_equal(info["action_mask"], BAIT.gates[place + 1])
+    assert envs.to_gymnasium(CORRIDOR).reset(seed=0)[1] == {}

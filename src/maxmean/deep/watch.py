@@ -43,7 +43,7 @@ def play(policy: Policy, *, seed: int = 0, frames: int = 400) -> Iterator[Moment
     panel = Panel(str(policy.about.get("variant", "")), names)
     for _ in range(frames):
         values = policy.values(seen)
-        action = policy.act(seen)
+        action = policy.act(seen, game.legal(state))
         yield Moment(panel.beside(envs.render(game, state, scale=SCALE), values, action, total), total, False)
         key, now = jax.random.split(key)
         state, seen, reward, terminated, truncated = step(now, state, action)

@@ -70,6 +70,12 @@ class Environment(ABC):
     def observe(self, state: Any) -> jax.Array:
         """What the agent sees of ``state``."""
 
+    def legal(self, state: Any) -> jax.Array | None:
+        """Which actions are legal in ``state``, bool [n_actions]; None where all always are, as in all environments that do not
+        say otherwise. At least one is, wherever an episode has not terminated.
+        """
+        return None
+
     @property
     def observation(self) -> jax.ShapeDtypeStruct:
         """Shape and type of an observation."""

@@ -40,7 +40,7 @@ class GymnasiumEnv(gymnasium.Env[NDArray[Any], SupportsInt]):
         previous = self.state if seed is None else None
         self.state, observation = _reset(self.env, self._words(), previous)
         self._over = False
-        return np.array(observation), {}
+        return np.array(observation), self._info()
 
     def step(self, action: SupportsInt) -> tuple[NDArray[Any], float, bool, bool, dict[str, Any]]:
         if self.state is None or self._over:
@@ -50,7 +50,7 @@ class GymnasiumEnv(gymnasium.Env[NDArray[Any], SupportsInt]):
         self.state = step.state
         terminated, truncated = bool(step.terminated), bool(step.truncated)
         self._over = terminated or truncated
-        return np.array(step.observation), float(step.reward), terminated, truncated, {}
+        return np.array(step.observation), float(step.reward), terminated, truncated, self._info()
 
     def render(self) -> NDArray[np.uint8] | None:
         if self.render_mode is None:
@@ -80,6 +80,11 @@ class GymnasiumEnv(gymnasium.Env[NDArray[Any], SupportsInt]):
         self.state = None if leaves is None else jax.tree.unflatten(tree, leaves)
         self._over = bool(state["over"])
         self.np_random = generator
+
+    def _info(self) -> dict[str, Any]:
+        """Which actions are legal, where some may not be."""
+        legal = self.env.legal(self.state)
+        return {} if legal is None else {"action_mask": np.array(legal, np.int8)}
 
     def _words(self) -> NDArray[np.uint32]:
         """What a key is made of. All chance comes from Gymnasium's generator, which ``reset(seed=...)`` seeds."""

@@ -30,6 +30,11 @@ def as_it_is(state: Any) -> Any:
     return state
 
 
+def unknown(state: Any) -> None:
+    """Where what is stored does not say which actions are legal."""
+    return
+
+
 @dataclass(frozen=True)
 class Learning:
     """How the agents of a family learn from what is stored."""
@@ -39,6 +44,8 @@ class Learning:
     """How a transition is stored."""
     observe: Callable[[Any], Array] = as_it_is
     """What is seen of a stored state."""
+    legal: Callable[[Any], Array | None] = unknown
+    """Which actions are legal in a stored state, where that can be seen from it; else a transition has it, or all are."""
 
     @property
     def family(self) -> Family:
@@ -97,8 +104,15 @@ class Learning:
             discounts,
             self._observe(transitions.next_state),
             (transitions.mask[:, None] >> bits) & 1 != 0,
-            None if isinstance(transitions.next_legal, tuple) else transitions.next_legal,
+            self._next_legal(transitions),
         )
+
+    def _next_legal(self, transitions: Transition) -> Array | None:
+        """Which actions are legal in the next states, [B, actions], and all where nothing follows; None where all always are."""
+        legal: Array | None = jax.vmap(self.legal)(transitions.next_state)
+        if legal is None and not isinstance(transitions.next_legal, tuple):
+            legal = transitions.next_legal
+        return None if legal is None else legal | transitions.terminated[:, None]
 
     def remember(self, memory: Array, number: Array, step: Transition, counts: Array | None = None) -> Array:
         """The replay with a step as its ``number``-th transition, in the place of the oldest, where the step counts."""

@@ -18,6 +18,7 @@ from ..core.replay import RowLayout, Transition
 from ..core.run import FirstWords, Run
 from ..core.traits import Traits
 from ..core.update import Update
+from ..exploration import random_action
 from ..networks import Ensemble, Trunk, fitting_trunk
 from ..settings import LearningSettings, MeasuringSettings, Settings
 
@@ -89,7 +90,8 @@ class Program:
     @cached_property
     def learning(self) -> Learning:
         state, _ = jax.eval_shape(self.environment.reset, jnp.zeros(2, jnp.uint32))
-        return Learning(self.update, RowLayout.of_transitions(state, self.settings.n_step), self.environment.observe)
+        layout, world = RowLayout.of_transitions(state, self.settings.n_step), self.environment
+        return Learning(self.update, layout, world.observe, world.legal)
 
     def create(self, key: Array, traits: Traits) -> Run:
         """A run at its beginning."""
@@ -116,11 +118,12 @@ class Program:
         words = StepWords.of(run.key, step, self.family.mask_words, batch_size)
 
         # Act.
+        legal = self.environment.legal(episode.state)
         if learning:
             seen = self.environment.observe(episode.state)
-            action = self.actor.explore(run, seen, episode.member, step, words.explore)
+            action = self.actor.explore(run, seen, episode.member, step, words.explore, legal)
         else:
-            action = below(words.explore[1], self.environment.n_actions)
+            action = random_action(words.explore[1], self.environment.n_actions, legal)
         after = self.environment.step(words.step, episode.state, action)
 
         # Store.

@@ -18,6 +18,7 @@ from ...envs.random import word_array
 from ..core.measuring import BiasSummary, summary
 from ..core.run import Purpose, Run, derive
 from ..core.traits import adapted
+from ..exploration import best_action
 from ..targets import value_of
 from .program import Program
 
@@ -39,7 +40,7 @@ def greedy_return(program: Program, run: Run, number: Array, limit: int, togethe
 
     def play(carry: tuple[Any, ...]) -> tuple[Any, ...]:
         t, _, states, seen, running, total = carry
-        actions = program.actor.greedy(run, seen)
+        actions = program.actor.greedy(run, seen, jax.vmap(environment.legal)(states))
         keys = word_array(key, t.astype(jnp.uint32), 2 * episodes).reshape(episodes, 2)
         after = jax.vmap(environment.step)(keys, states, actions)
         total = total + jnp.where(running, after.reward, 0.0)
@@ -65,8 +66,7 @@ def estimate_bias(
 
     def play(carry: tuple[Any, ...]) -> tuple[Any, ...]:
         t, _, states, running, cut, tail, length, values, rewards = carry
-        q = _own_values(program, run, states)
-        actions = jnp.argmax(q, axis=-1)
+        q, actions = _own_values(program, run, states)
         best = value_of(q, actions)
         keys = word_array(key, t.astype(jnp.uint32), 2 * lanes).reshape(lanes, 2)
         after = jax.vmap(program.environment.step)(keys, states, actions)
@@ -111,11 +111,10 @@ def adapt(program: Program, run: Run, number: Array, filled: Array) -> Run:
 
     def play(states: Any, inputs: tuple[Array, Any]) -> tuple[Any, tuple[Array, Array, Array, Array]]:
         t, others = inputs
-        q = _own_values(program, run, states)
-        actions = jnp.argmax(q, axis=-1)
+        q, actions = _own_values(program, run, states)
         keys = word_array(key, t.astype(jnp.uint32), 2 * heads).reshape(heads, 2)
         after = jax.vmap(program.environment.step)(keys, states, actions)
-        ahead = jnp.max(_own_values(program, run, after.state), axis=-1)
+        ahead = jnp.max(_own_values(program, run, after.state)[0], axis=-1)
         ends = after.terminated | after.truncated
         # What follows this step: nothing, the value of the state where it was cut, or (below) the next step's return.
         outcome = (value_of(q, actions), after.reward, ends, jnp.where(after.terminated, 0.0, ahead))
@@ -148,6 +147,8 @@ def _where(lanes: Array, new: Any, old: Any) -> Any:
     return jax.tree.map(lambda a, b: jnp.where(lanes.reshape((-1,) + (1,) * (a.ndim - 1)), a, b), new, old)
 
 
-def _own_values(program: Program, run: Run, states: Any) -> Array:
-    """Q in states [lanes], which belong to the heads in equal shares, by their own head: [lanes, actions]."""
-    return program.actor.own_values(run, jax.vmap(program.environment.observe)(states))
+def _own_values(program: Program, run: Run, states: Any) -> tuple[Array, Array]:
+    """Q in states [lanes] that belong to the heads in equal shares, by their own head: [lanes, actions]; and its best actions."""
+    legal = jax.vmap(program.environment.legal)(states)
+    q = program.actor.own_values(run, jax.vmap(program.environment.observe)(states), legal)
+    return q, best_action(q, legal)

@@ -128,12 +128,17 @@ class EnvAdapter:
 
     def _legal(self, raw: Any, info: Any, exempt: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
         """Which actions are legal, [n, actions], by what ``reset`` or ``step`` gave, and all where it does not matter."""
-        if self.way is Way.NOT and isinstance(info, dict) and MASK in info:
-            raise HostError(
-                f"info[{MASK!r}] was there {self._when()}, but not at the first reset: give a mask at every reset and every step"
-            )
-        if not self.way.masked or exempt.all():
-            return np.ones((self.n, self.n_actions), bool) if self.way.masked else None
+        if self.way is Way.NOT:
+            if isinstance(info, dict) and MASK in info:
+                raise HostError(
+                    f"info[{MASK!r}] was there {self._when()}, but not at the first reset: give a mask at every reset and every "
+                    "step"
+                )
+            return None
+        if not self.way.masked:
+            return None
+        if exempt.all():
+            return np.ones((self.n, self.n_actions), bool)
         if self.way is Way.METHOD:
             return self._checked(masks.by_method(self.env), exempt)
         return self._checked(self._in_observation(raw) if self.way is Way.OBSERVATION else self._in_info(info), exempt)

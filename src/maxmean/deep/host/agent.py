@@ -254,9 +254,10 @@ def _whole(name: str, value: Any) -> int:
 
 def _legal(given: Any, n: int, n_actions: int, *, many: bool) -> NDArray[np.bool_]:
     """The masks for so many observations, [n, actions]."""
-    if many and len(given) != n:
-        raise HostError(f"there are {n} observations and {len(given)} masks")
-    legal = np.stack([mask_of(each, n_actions) for each in (given if many else [given])])
+    rows = list(given) if many and np.iterable(given) else [given]
+    if len(rows) != n:
+        raise HostError(f"there are {n} observations and {len(rows)} masks")
+    legal = np.stack([mask_of(each, n_actions) for each in rows])
     if not legal.any(axis=1).all():
         raise HostError("predict was given a mask without a legal action")
     return legal

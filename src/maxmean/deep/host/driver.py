@@ -116,11 +116,12 @@ class Driver:
 
     def use_masks(self, masked: bool) -> None:
         """Go on as a training was that had masks, or none; nothing has been stored yet."""
-        for world in (self.world, self.eval_world):
-            if world is not None and not masked:
-                world.way = Way.IGNORED
-            elif world is not None and world.way is Way.UNKNOWN:
-                world.way = Way.INFO
+        if not masked:
+            self.world.way = Way.IGNORED
+            if self.eval_world is not None:
+                self.eval_world.way = Way.IGNORED
+        elif self.world.way is Way.UNKNOWN:
+            self.world.way = Way.INFO
         self._follow_masks()
 
     def _follow_masks(self) -> None:

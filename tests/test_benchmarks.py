@@ -84,3 +84,27 @@ def test_planning_errors_are_counted_and_kept(monkeypatch: pytest.MonkeyPatch, t
     # Far ahead nothing has to be corrected: all are about as good as the sample mean, which has one standard error.
     for key in ("winner naive", "winner hybrid", "maximum me", "maximum ke"):
         assert 0.4 < found[key] < 1.8
+
+
+def test_lifts_plans_and_looks_are_counted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A few experiments each; that all, or none, of them hold where most do would be a mistake in the counting."""
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    lift, plans, anytime = (importlib.import_module(name) for name in ("lift", "plans", "anytime"))
+    for module in (lift, plans, anytime):
+        names = [each.name for each in module.settings()]
+        assert len(set(names)) == len(names) >= 7
+    for each in lift.settings():
+        est = mm.estimate(**each.draw(np.random.default_rng(0)), **each.how, control="v0")
+        spread = est.problem.spread
+        errors = np.sqrt(spread if spread.ndim == 1 else spread.diagonal())
+        assert (np.abs(np.array(est.problem.means) - each.means) < 6 * errors).all(), each.name
+    lift.compute("means, 4 equal, n = 5", 10, tmp_path)
+    assert "means, 4 equal, n = 5" in lift.table(tmp_path)
+    found = lift.measure(next(lift.settings()), 10)
+    assert found["difference"] >= 0.6
+    assert found["best_naive"] > found["best_corrected"]
+    looked = anytime.measure(next(anytime.settings()), 20)
+    assert looked["usual"] > 0.2
+    assert max(looked[name] for name in ("winner", "maximum", "lift")) <= 0.3
+    kept = plans.measure(next(each for each in plans.settings() if "far apart" in each.name), 30)
+    assert 0.5 <= kept["reached"] <= 1.0

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from .mev.errors import DataError as DataError
     from .mev.estimate import Estimate as Estimate
     from .mev.estimate import estimate as estimate
+    from .mev.plan import Plan as Plan
+    from .mev.plan import plan as plan
 
 __version__ = "0.2.0"
 
@@ -37,6 +39,8 @@ _HOME = {
     "ArgumentError": "mev.errors",
     "DataError": "mev.errors",
     "Estimate": "mev.estimate",
+    "Plan": "mev.plan",
+    "plan": "mev.plan",
     "agent": "deep.host.recommended",
     "estimate": "mev.estimate",
     "bias_callback": "deep.host",

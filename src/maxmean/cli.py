@@ -16,6 +16,7 @@ import typer
 from . import __version__
 from .commands.estimate import estimate
 from .commands.laboratory import claims, list_experiments, report, reproduce
+from .commands.plan import plan
 from .commands.train import train
 from .commands.watch import watch
 from .errors import MaxmeanError
@@ -140,7 +141,7 @@ def root(
     """How good is the best one, really? Estimators of the maximum expected value."""
 
 
-for _command in (estimate, reproduce, claims, report, train, watch):
+for _command in (estimate, plan, reproduce, claims, report, train, watch):
     app.command()(_command)
 app.command(name="list")(list_experiments)
 

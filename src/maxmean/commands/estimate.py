@@ -58,6 +58,26 @@ def estimate(
             "--lower-is-better", metavar="", help="The best option has the smallest mean.", rich_help_panel=_HOW
         ),
     ] = False,
+    control: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The option to compare the others with: their lift.", rich_help_panel=_HOW),
+    ] = None,
+    anytime: Annotated[
+        bool,
+        typer.Option(
+            "--anytime",
+            metavar="",
+            help="Intervals that hold at every look, however often you look and whenever you stop.",
+            rich_help_panel=_HOW,
+        ),
+    ] = False,
+    planned: Annotated[
+        int,
+        typer.Option(
+            help="Observations an option at which those of --anytime are shortest; choose it before the first look.",
+            rich_help_panel=_HOW,
+        ),
+    ] = 1000,
     level: Annotated[float, typer.Option(help="Level of all intervals.", rich_help_panel=_HOW)] = 0.95,
     resamples: Annotated[
         int, typer.Option(help="Resamples behind the bias, for each of 41 sets of true means.", rich_help_panel=_HOW)
@@ -157,6 +177,31 @@ def estimate(
     sheet: Annotated[
         str | None, typer.Option(metavar="NAME", help="Sheet of an Excel file with several.", rich_help_panel=_DATA)
     ] = None,
+    numerator: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="What is added up and divided by the sum of --denominator, instead of --value: revenue per order.",
+            rich_help_panel=_DATA,
+        ),
+    ] = None,
+    denominator: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="What it is divided by.", rich_help_panel=_DATA)
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="Which rows (long) belong to one unit, such as a user.", rich_help_panel=_DATA
+        ),
+    ] = None,
+    covariate: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Something known of each unit from before the experiment, to adjust for (long).",
+            rich_help_panel=_DATA,
+        ),
+    ] = None,
     covariance: Annotated[
         str | None,
         typer.Option(
@@ -213,7 +258,26 @@ def estimate(
             "--unpaired says that nothing belongs together, and --covariance how much it does: choose one"
         )
     matrix = None if covariance is None else read_covariances(covariance)
-    columns = Columns(by, value, successes, trials, rate, mean, se, sd, n, lower, upper, unit, layout, matrix)
+    columns = Columns(
+        by,
+        value,
+        successes,
+        trials,
+        rate,
+        mean,
+        se,
+        sd,
+        n,
+        lower,
+        upper,
+        unit,
+        numerator,
+        denominator,
+        cluster,
+        covariate,
+        layout,
+        matrix,
+    )
     reading = Reading.of(
         options=[name.strip() for entry in options or () for name in entry.split(",")],
         where=where or (),
@@ -228,7 +292,15 @@ def estimate(
     if unpaired:
         found = found.unpaired()
     try:
-        problem = Problem.of(found, settings, lower_is_better=lower_is_better, seed=seed, resamples=resamples)
+        problem = Problem.of(
+            found,
+            settings,
+            lower_is_better=lower_is_better,
+            seed=seed,
+            resamples=resamples,
+            control=control,
+            planned=planned if anytime else None,
+        )
     except DataError as error:
         raise DataError(f"{error} (the table was taken for {found.taken_for})") from None
     with _progress(notes, "bias", resamples) as resampling:

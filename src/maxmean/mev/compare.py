@@ -13,6 +13,7 @@ import numpy as np
 from .errors import ArgumentError, DataError
 from .estimate import Estimate, estimate_problem
 from .inference import WinnerMean
+from .lift import NamedLift
 from .methods import METHODS, NEEDS_PAIRS, PAIRED, check_method
 from .problem import Problem, as_problem
 from .settings import check_level
@@ -86,6 +87,11 @@ class Comparison:
         """Every option's mean drawn towards the others, and the ends of its interval, [M, 3]."""
         return self.problem.shrunk(self.level)
 
+    @cached_property
+    def lift(self) -> NamedLift | None:
+        """Every option beside the control, if one was named."""
+        return None if self.problem.control is None else self.problem.lift(self.level)
+
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader should know about these data before trusting the numbers."""
@@ -100,6 +106,11 @@ class Comparison:
             notes.append(
                 f"{len(self.winner.tied)} options share the best mean exactly: the intervals of their own means hold for all"
             )
+        if self.problem.planned is not None:
+            notes.append(
+                f"the intervals hold at every look, and are shortest at {self.problem.planned:,} observations an option; "
+                "shrunk means, P(best) and the bias are about this look alone"
+            )
         if self.problem.scarce and self.problem.counts is None:
             notes.append(
                 "these are few data: the intervals allow for it if single observations are normally distributed, which so few "
@@ -110,6 +121,10 @@ class Comparison:
                 f"{self.answer.method} lies outside the interval: some options are known far better than others, and it averages "
                 "over them"
             )
+        if self.lift is not None and not all(
+            math.isfinite(end) for each in self.lift.options for end in each.relative_interval
+        ):
+            notes.append(f"the mean of {self.lift.control!r} may be zero: a share of it may be anything")
         if self.problem.skewed:
             name, most = max(self.problem.skewed.items(), key=lambda item: abs(item[1]))
             others = f" and {len(self.problem.skewed) - 1} more" if len(self.problem.skewed) > 1 else ""
@@ -141,10 +156,10 @@ class Comparison:
             shown = " to ".join(dict.fromkeys(number(value, places) for value in (values[0], values[-1])))
             return (
                 f"{len(head.tied)} options share the {best} mean, {naive}; {claim}; with any of them, plan with {shown} "
-                f"({own.method}); {others}."
+                f"({own.method}); {others}{_over_control(self)}."
             )
         claim = f"{claim}; with {name}, plan with {planned} ({own.method}), {ends[2]} to {ends[3]}"
-        return f"{name} has the {best} mean, {naive}, but it was picked for looking good: {claim}; {others}."
+        return f"{name} has the {best} mean, {naive}, but it was picked for looking good: {claim}; {others}{_over_control(self)}."
 
     def plot(self, path: str) -> None:
         """Draw the options and where each method puts the best; write it to ``path`` (.png, .pdf or .svg)."""
@@ -192,8 +207,10 @@ class Comparison:
                 "tied": [{"option": tie.option} | _mean(tie) for tie in self.winner.tied],
             },
             "tied": [tie.option for tie in self.winner.tied],
+            "lift": None if self.lift is None else _lift(self.lift),
             "notes": list(self.notes),
             "level": self.level,
+            "anytime": None if problem.planned is None else {"planned": problem.planned},
             "lower_is_better": problem.lower_is_better,
             "skipped": self.skipped,
             "taken_for": problem.taken_for,
@@ -246,6 +263,46 @@ def compare_problem(
     problem.biases(chosen, progress)
     estimates = {method: estimate_problem(problem, method) for method in chosen}
     return Comparison(problem, estimates, skipped, problem.winner(level), level)
+
+
+def _over_control(comparison: Comparison) -> str:
+    """What the sentence says about the control, if there is one."""
+    from .show import decimals_for, percent, signed, visible
+
+    lift, places = comparison.lift, decimals_for(comparison.problem.standard_errors)
+    if lift is None:
+        return ""
+    best, control = lift.best, visible(lift.control)
+    low, high = (signed(end, places) for end in best.recommended.interval)
+    value = f"{signed(best.recommended.value, places)} ({percent(best.relative.value)})"
+    count = len(lift.beats)
+    those = "no option beats it" if not count else f"{count} of {len(lift.options)} options beat{'s' * (count == 1)} it"
+    if count == len(lift.options) == 1:
+        those = "it beats it"
+    return f"; over the control {control}, expect {value} of {visible(best.option)}, {low} to {high}, and {those}"
+
+
+def _lift(lift: NamedLift) -> dict[str, Any]:
+    best = lift.best
+    return {
+        "control": lift.control,
+        "options": {
+            each.option: {
+                "difference": _finite(each.difference),
+                "interval": [_finite(end) for end in each.interval],
+                "relative": _finite(each.relative),
+                "relative_interval": [_finite(end) for end in each.relative_interval],
+                "beats": each.beats,
+            }
+            for each in lift.options
+        },
+        "beats": list(lift.beats),
+        "best": {
+            "option": best.option,
+            "recommended": _mean(best.recommended) | {"method": best.recommended.method},
+            "relative": _mean(best.relative),
+        },
+    }
 
 
 def _mean(mean: WinnerMean | OptionMean) -> dict[str, Any]:

@@ -13,8 +13,9 @@ from .errors import ArgumentError
 from .inference import EstimatorBias
 from .inference.bias import NOISE
 from .kernels import Gaussian, Kernel
+from .lift import NamedLift
 from .methods import PAIRED, check_method
-from .problem import Problem, as_problem
+from .problem import PLANNED, Problem, as_problem
 from .statistic import t_statistic
 from .winner import NamedTop, NamedWinner
 
@@ -117,6 +118,15 @@ class Estimate:
         """
         return self.problem.top(k, level)
 
+    def lift(self, level: float = 0.95) -> NamedLift:
+        """Every option beside the ``control``: differences and shares that hold at once, and the best one's, corrected.
+
+        >>> lift = estimate(successes={"red": 300, "blue": 360}, trials=10_000, control="red").lift()
+        >>> lift.beats, round(lift.best.naive, 4), [round(end, 3) for end in lift.best.relative.interval]
+        (('blue',), 0.006, [0.032, 0.398])
+        """
+        return self.problem.lift(level)
+
     def table(self) -> pd.DataFrame:
         """One row per option: n, mean, se, T, weight and P(best)."""
         import pandas as pd
@@ -176,6 +186,10 @@ def estimate(
     lower: Any = None,
     upper: Any = None,
     limits_level: float | None = None,
+    numerator: str | None = None,
+    denominator: str | None = None,
+    cluster: str | None = None,
+    covariate: str | None = None,
     covariance: Any = None,
     unit: str | None = None,
     layout: str | None = None,
@@ -193,6 +207,9 @@ def estimate(
     lower_is_better: bool = False,
     resamples: int = NOISE,
     seed: int = 0,
+    control: str | None = None,
+    anytime: bool = False,
+    planned: int = PLANNED,
 ) -> Estimate:
     """Estimate the mean of the best of several options.
 
@@ -213,6 +230,12 @@ def estimate(
         are names.
     limits_level
         Of ``lower`` and ``upper``; None: what the columns' names tell, or 0.95.
+    numerator, denominator
+        Columns of a long table whose sums are divided, instead of ``value``: revenue per order, clicks per view.
+    cluster
+        Column that says which rows belong to one unit, such as a user: units are independent of each other, their rows are not.
+    covariate
+        Column with something known of each unit from before the experiment, for whose chance differences means are adjusted.
     covariance
         Covariance matrix of the means, instead of their standard errors: an array, shape ``(M, M)``, or a DataFrame or a mapping
         of mappings with the options' names. Everything uses it as it uses the covariance of paired observations.
@@ -242,6 +265,12 @@ def estimate(
     resamples, seed
         Of the simulations behind ``bias()``, for each of 41 sets of true means; ``seed`` also of the random splits and
         ties of ``de``, ``cve``, ``mme``.
+    control
+        The option that :meth:`Estimate.lift` compares the others with.
+    anytime, planned
+        Intervals that hold at all looks at the growing data at once, however often you look and whenever you stop. They are
+        shortest when there are ``planned`` observations of each option, a number to choose before the first look, and replace
+        those of ``interval()``, ``best_set()``, ``ranks()``, ``winner()``, ``top()`` and ``lift()``.
 
     Examples
     --------
@@ -270,6 +299,10 @@ def estimate(
         lower=lower,
         upper=upper,
         limits_level=limits_level,
+        numerator=numerator,
+        denominator=denominator,
+        cluster=cluster,
+        covariate=covariate,
         covariance=covariance,
         unit=unit,
         layout=layout,
@@ -287,6 +320,9 @@ def estimate(
         lower_is_better=lower_is_better,
         resamples=resamples,
         seed=seed,
+        control=control,
+        anytime=anytime,
+        planned=planned,
     )
     return estimate_problem(problem, method)
 

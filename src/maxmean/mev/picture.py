@@ -6,16 +6,19 @@ import io
 import math
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..drawing import check_matplotlibrc, own_style
 from ..storage import write_whole
 from .errors import ArgumentError
-from .show import decimals_for, number, visible
+from .show import decimals_for, number, percent, visible
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from .compare import Comparison
 
 FIGURES = ("png", "pdf", "svg")
@@ -29,11 +32,29 @@ _BLUE, _GREY, _ORANGE, _GREEN = "#1f6fb2", "#a3adb8", "#c2410c", "#15803d"
 def plot(comparison: Comparison, path: str) -> None:
     """Draw a comparison and write it to ``path`` (.png, .pdf or .svg), whole or not at all."""
     kind = check_figure(path)  # before anything is drawn
+    options = min(len(comparison.problem.names), _ROWS)
+    estimates = len(comparison.estimates) + 2
+    lifts = 0 if comparison.lift is None else min(len(comparison.lift.options), _ROWS) + 1
+    heights = [options + 1, estimates + 1, *([lifts + 1] if lifts else [])]
+    with canvas((8, 1.32 + (0.48 if lifts else 0.0) + 0.24 * sum(heights))) as figure:
+        grid = figure.add_gridspec(len(heights), 1, height_ratios=heights)
+        above, below, *last = (figure.add_subplot(grid[row]) for row in range(len(heights)))
+        above.sharex(below)
+        above.tick_params(labelbottom=False)
+        _draw_options(above, comparison)
+        _draw_estimates(below, comparison)
+        for axes in last:
+            _draw_lift(axes, comparison)
+        figure.suptitle("How good is the best one, really?", x=0.01, ha="left", fontweight="bold")
+        save(figure, path, kind)
+
+
+@contextmanager
+def canvas(size: tuple[float, float]) -> Iterator[Figure]:
+    """An empty figure in the style of answers: names are text, in fonts that have their characters."""
     from matplotlib.figure import Figure
     from matplotlib.font_manager import fontManager
 
-    options = min(len(comparison.problem.names), _ROWS)
-    estimates = len(comparison.estimates) + 2
     style = {
         "font.size": 9,
         "font.family": [name for name in _FONTS if name in fontManager.get_font_names()],
@@ -45,13 +66,13 @@ def plot(comparison: Comparison, path: str) -> None:
     }
     with own_style(style), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from font")  # an empty box says it in the picture
-        figure = Figure(figsize=(8, 1.8 + 0.24 * (options + estimates)), layout="constrained")
-        above, below = figure.subplots(2, 1, sharex=True, height_ratios=[options + 1, estimates + 1])
-        _draw_options(above, comparison)
-        _draw_estimates(below, comparison)
-        figure.suptitle("How good is the best one, really?", x=0.01, ha="left", fontweight="bold")
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format=kind, dpi=150)
+        yield Figure(figsize=size, layout="constrained")
+
+
+def save(figure: Figure, path: str, kind: str) -> None:
+    """Write a figure, whole or not at all; inside its :func:`canvas`."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=kind, dpi=150)
     try:
         write_whole(Path(path), buffer.getvalue())
     except OSError as error:
@@ -80,11 +101,14 @@ def _draw_options(axes: Any, comparison: Comparison) -> None:
     problem = comparison.problem
     order = sorted(range(len(problem.names)), key=lambda k: -problem.direction * problem.means[k])[:_ROWS]
     reach = float(ndtri((1 + comparison.level) / 2))
+    ends = [
+        (mean - reach * se, mean + reach * se) for mean, se in zip(problem.means, problem.standard_errors, strict=True)
+    ]
+    if problem.planned is not None:
+        ends = [problem.interval(*pair) for pair in problem.sequences(comparison.level).all_bounds.tolist()]
     best = set(comparison.best_set)
     for row, k in enumerate(order):
-        error = reach * problem.standard_errors[k]
-        colour = _BLUE if problem.names[k] in best else _GREY
-        _interval(axes, row, problem.means[k], (problem.means[k] - error, problem.means[k] + error), colour)
+        _interval(axes, row, problem.means[k], ends[k], _BLUE if problem.names[k] in best else _GREY)
     _rows(axes, [visible(problem.names[k], _WIDTH) for k in order])
     hidden = len(problem.names) - len(order)
     more = f"; {hidden:,} further options are not shown" if hidden else ""
@@ -111,6 +135,25 @@ def _draw_estimates(axes: Any, comparison: Comparison) -> None:
     if comparison.problem.lower_is_better:
         axes.set_xlabel("lower is better")
     _guides(axes, comparison)
+
+
+def _draw_lift(axes: Any, comparison: Comparison) -> None:
+    """Differences to the control, with a second scale in percent of it."""
+    lift = comparison.lift
+    assert lift is not None
+    problem = comparison.problem
+    order = sorted(lift.options, key=lambda each: -problem.direction * each.difference)[:_ROWS]
+    for row, each in enumerate(order):
+        _interval(axes, row, each.difference, each.interval, _BLUE if each.beats else _GREY)
+    labels = [f"{visible(each.option, _WIDTH)}  {percent(each.relative)}" for each in order]
+    own = lift.best.recommended
+    _interval(axes, len(labels), own.value, own.interval, "black", marker="D")
+    labels.append(f"{visible(lift.best.option, _WIDTH)}, corrected  {percent(lift.best.relative.value)}")
+    _rows(axes, labels)
+    control = visible(lift.control, _WIDTH)
+    axes.axvline(0.0, color=_ORANGE, lw=1, ls=(0, (4, 3)), zorder=0)
+    axes.set_title(f"Lift over {control}, {lift.level:.0%} intervals that hold at once (blue: beats it)", fontsize=9)
+    axes.set_xlabel(f"difference to {control}" + ("; lower is better" if problem.lower_is_better else ""))
 
 
 def _interval(axes: Any, row: int, value: float, ends: tuple[float, float], colour: str, marker: str = "o") -> None:

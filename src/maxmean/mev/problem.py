@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import unknown
 from .data import Counts, Data, Samples, Summaries
 from .data.inputs import as_options
 from .data.layout import Reading
@@ -20,9 +21,11 @@ from .data.options import Options, refuse_unusable
 from .errors import ArgumentError, DataError, DataWarning
 from .inference import (
     EstimatorBias,
+    Sequences,
     Shrinkage,
     best_set,
     bias_range,
+    infer_lift,
     infer_top,
     infer_top_rate,
     infer_winner,
@@ -39,6 +42,7 @@ from .inference.shrinkage import first_copies
 from .inference.simultaneous import diagonal
 from .inference.tails import upper_quantile
 from .kernels import Gaussian, Kernel, as_kernel
+from .lift import NamedLift, name_lift
 from .methods import (
     METHODS,
     NEEDS_PAIRS,
@@ -55,6 +59,9 @@ from .settings import check_level, check_number, check_truth, check_whole
 from .winner import NamedTop, NamedWinner, name_top, name_winner
 
 _NORMAL = np.asarray(math.inf)  # degrees of freedom
+PLANNED = 1_000
+"""Observations of each option at which always-valid intervals are shortest, unless told otherwise."""
+
 _POSSIBLE = 39
 """True means that are drawn: a further draw would lie between the smallest and the largest of so many 95% of the time."""
 
@@ -78,16 +85,40 @@ class Problem:
     pairable: bool = False
     remarks: tuple[str, ...] = ()
     """What was guessed or left out when the data were read, a sentence each."""
+    control: str | None = None
+    """The option that the others are compared with, if one was named."""
+    planned: int | None = None
+    """Observations of each option at which always-valid intervals are shortest; None for intervals that hold for one look."""
     _evaluations: dict[str, Evaluation] = field(default_factory=dict, init=False, repr=False)
     _biases: dict[str, EstimatorBias] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
-    def of(cls, options: Options, settings: Settings, *, lower_is_better: bool, seed: int, resamples: int) -> Problem:
+    def of(
+        cls,
+        options: Options,
+        settings: Settings,
+        *,
+        lower_is_better: bool,
+        seed: int,
+        resamples: int,
+        control: str | None = None,
+        planned: int | None = None,
+    ) -> Problem:
         """Check settings and data, once; flip and rescale the data so that larger is better and no square overflows."""
         check_truth("lower_is_better", lower_is_better)
         check_whole("seed", seed, 0)
         check_whole("resamples", resamples, 2, MOST_RESAMPLES)
         refuse_unusable(options)
+        if control is not None and control not in options.names:
+            raise ArgumentError(unknown("there is no option for a control called", control, options.names[:20]))
+        if control is not None and len(options.names) > MOST_PAIRED:
+            raise DataError(f"a control is compared with up to {MOST_PAIRED:,} options: keep the best ones")
+        if planned is not None:
+            check_whole("planned", planned, 1)
+            if options.data.n is None:
+                raise DataError("always-valid intervals need the number of observations of every option: give n (--n)")
+            if len(options.names) > MOST_PAIRED:
+                raise DataError(f"always-valid intervals are for up to {MOST_PAIRED:,} options: keep the best ones")
         data, origin, unit = options.data, 0.0, 1.0
         if isinstance(data, Samples) and data.paired and len(options.names) > MOST_PAIRED:
             raise DataError(TOO_MANY_PAIRED)
@@ -114,6 +145,8 @@ class Problem:
             options.taken_for,
             options.pairable,
             options.remarks,
+            control,
+            planned,
         )
 
     @property
@@ -238,6 +271,8 @@ class Problem:
     def maximum(self, level: float = 0.95) -> tuple[float, float]:
         """A confidence interval for the best mean; see :func:`maxmean.mev.inference.maximum_interval`."""
         check_level(level)
+        if self.planned is not None:
+            return self.interval(*self.sequences(level).maximum())
         if self.counts is not None:
             low, high = maximum_rate_interval(self.counts.successes, self.counts.trials, level=level)
             return (1 - high, 1 - low) if self.lower_is_better else (low, high)
@@ -246,13 +281,31 @@ class Problem:
     def best_set(self, level: float = 0.95) -> tuple[str, ...]:
         """The options of which one is the best; see :func:`maxmean.mev.inference.best_set`."""
         check_level(level)
-        found = best_set(self._rates, self.spread, level=level, freedom=self.freedom, trials=self._trials)
+        if self.planned is not None:
+            found = self.sequences(level).best_set()
+        else:
+            found = best_set(self._rates, self.spread, level=level, freedom=self.freedom, trials=self._trials)
         return tuple(name for name, there in zip(self.names, found, strict=True) if there)
 
     def ranks(self, level: float = 0.95) -> np.ndarray:
         """The range of every option's rank, [M, 2]; see :func:`maxmean.mev.inference.rank_intervals`."""
         check_level(level)
+        if self.planned is not None:
+            return self.sequences(level).ranks()
         return rank_intervals(self._rates, self.spread, level=level, freedom=self.freedom, trials=self._trials)
+
+    def sequences(self, level: float = 0.95) -> Sequences:
+        """What holds at all looks at once; see :class:`maxmean.mev.inference.Sequences`."""
+        check_level(level)
+        if self.planned is None:
+            raise ArgumentError("always-valid intervals have to be asked for: anytime=True (--anytime)")
+        return self._sequences(self._rates, level)
+
+    def _sequences(self, means: np.ndarray, level: float) -> Sequences:
+        assert self.planned is not None
+        assert self.data.n is not None
+        n, freedom, trials = np.asarray(self.data.n, float), self.freedom, self._trials
+        return Sequences.of(means, self.spread, n, planned=self.planned, level=level, freedom=freedom, trials=trials)
 
     @property
     def _rates(self) -> np.ndarray:
@@ -359,7 +412,9 @@ class Problem:
             check_number("beta", beta)
             if not 0 <= beta < 1 - level:
                 raise ArgumentError(f"beta must lie in [0, 1 - level), here [0, {1 - level:.6g}), not {beta}")
-        if self.counts is not None:
+        if self.planned is not None:
+            found = self.sequences(level).winner(rank)
+        elif self.counts is not None:
             k, n = self.counts.successes, self.counts.trials
             found = infer_winner_rate(k, n, level=level, beta=beta, rank=rank)
         else:
@@ -370,11 +425,35 @@ class Problem:
         """The k options that look best; see :func:`maxmean.mev.inference.infer_top`."""
         check_level(level)
         check_whole("k", k, 1, len(self.names))
-        if self.counts is not None:
+        if self.planned is not None:
+            found = self.sequences(level).top(k)
+        elif self.counts is not None:
             found = infer_top_rate(self.counts.successes, self.counts.trials, k, level=level)
         else:
             found = infer_top(self.data.means, self.spread, k, level=level, freedom=self.freedom)
         return name_top(self, found)
+
+    def lift(self, level: float = 0.95) -> NamedLift:
+        """Every option beside the control; see :func:`maxmean.mev.inference.infer_lift`."""
+        check_level(level)
+        if self.control is None:
+            raise ArgumentError("a lift is one over a control: name it with control= (--control)")
+        control, lower = self.names.index(self.control), self.lower_is_better
+        # As the user has them, but for the unit: a share is one of the user's own mean, also where less is better.
+        means = self.direction * self._rates + (self.origin if self.counts is not None else 0.0)
+        if self.planned is not None:
+            found = self._sequences(means, level).lift(control, lower_is_better=lower)
+        else:
+            found = infer_lift(
+                means,
+                self.spread,
+                control,
+                level=level,
+                freedom=self.freedom,
+                trials=self._trials,
+                lower_is_better=lower,
+            )
+        return name_lift(self, found, float(means[control]))
 
 
 def as_problem(
@@ -392,6 +471,10 @@ def as_problem(
     lower: Any = None,
     upper: Any = None,
     limits_level: float | None = None,
+    numerator: str | None = None,
+    denominator: str | None = None,
+    cluster: str | None = None,
+    covariate: str | None = None,
     covariance: Any = None,
     unit: str | None = None,
     layout: str | None = None,
@@ -409,6 +492,9 @@ def as_problem(
     lower_is_better: bool = False,
     resamples: int = NOISE,
     seed: int = 0,
+    control: str | None = None,
+    anytime: bool = False,
+    planned: int = PLANNED,
 ) -> Problem:
     """The problem that the arguments of :func:`maxmean.estimate` describe, all but the method."""
     columns = {
@@ -424,6 +510,10 @@ def as_problem(
         "lower": lower,
         "upper": upper,
         "unit": unit,
+        "numerator": numerator,
+        "denominator": denominator,
+        "cluster": cluster,
+        "covariate": covariate,
         "layout": layout,
     }
     chosen = parse_kernel(kernel) if isinstance(kernel, str) else as_kernel(kernel)
@@ -434,4 +524,12 @@ def as_problem(
     found = as_options(data, columns, names, paired, covariance, reading)
     for remark in found.remarks:
         warnings.warn(remark, DataWarning, stacklevel=3)
-    return Problem.of(found, settings, lower_is_better=lower_is_better, seed=seed, resamples=resamples)
+    return Problem.of(
+        found,
+        settings,
+        lower_is_better=lower_is_better,
+        seed=seed,
+        resamples=resamples,
+        control=control,
+        planned=planned if check_truth("anytime", anytime) else None,
+    )

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from .compare import Comparison
     from .estimate import Estimate
+    from .inference import WinnerMean
+    from .plan import Plan
 
 _ROWS = 20  # options listed on a terminal or in a picture; the leading ones
 _WIDTH = 40
@@ -103,7 +105,8 @@ def terminal(comparison: Comparison) -> RenderableType:
     better = "lower is better" if problem.lower_is_better else "higher is better"
     together = ", with covariances" if isinstance(problem.data, Summaries) else ", rows paired"
     paired = together if problem.data.covariances is not None else ""
-    head = Text(f"{len(problem.names)} options, {better}{paired}")
+    always = "" if problem.planned is None else ", intervals hold at every look"
+    head = Text(f"{len(problem.names)} options, {better}{paired}{always}")
     reasons: dict[str, list[str]] = {}
     for method, reason in comparison.skipped.items():
         reasons.setdefault(reason, []).append(method)
@@ -115,6 +118,7 @@ def terminal(comparison: Comparison) -> RenderableType:
         *skipped,
         _maximum(comparison),
         _winner_table(comparison),
+        *_lift_tables(comparison),
         *(Text(f"note: {visible(note, 300)}", style="yellow") for note in comparison.notes),
         Text(comparison.sentence(), style="bold"),
     )
@@ -134,8 +138,26 @@ def print_answer(comparison: Comparison) -> None:
     console.print(answer)
 
 
+def print_plan(plan: Plan) -> None:
+    """Print what fewer and more observations do, and the answer in a sentence."""
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(markup=False, highlight=False, emoji=False)
+    told = "told apart" if plan.control is None else f"beats {visible(plan.control)}"
+    columns = ["observations", "looks best", told, *(["width"] if plan.width is not None else [])]
+    table = _table(f"What more data do for {visible(plan.best)}", *columns, left=0)
+    for each in plan.curve:
+        cells = [f"{each.n:,}", f"{each.picked:.1%}", f"{each.told:.1%}"]
+        cells += [number(each.width)] if each.width is not None else []
+        table.add_row(*cells, style="bold" if each.n == plan.n else None)
+    console.print(table)
+    console.print(Text(plan.sentence(), style="bold"))
+
+
 def _tables(comparison: Comparison) -> list[RenderableType]:
-    return [_options_table(comparison), _estimates_table(comparison), _maximum(comparison), _winner_table(comparison)]
+    answers = [_options_table(comparison), _estimates_table(comparison), _maximum(comparison)]
+    return [*answers, _winner_table(comparison), *_lift_tables(comparison)]
 
 
 def _options_table(comparison: Comparison) -> RenderableType:
@@ -172,7 +194,7 @@ def _estimates_table(comparison: Comparison) -> RenderableType:
             method,
             described(method, comparison.problem.lower_is_better),
             number(est.value, places),
-            " to ".join(_signed(end, places) for end in est.bias().interval),
+            " to ".join(signed(end, places) for end in est.bias().interval),
             f"{len(est.options)}",
             style="dim" if method == "me" else "bold" if method == comparison.answer.method else None,
         )
@@ -181,9 +203,23 @@ def _estimates_table(comparison: Comparison) -> RenderableType:
     return table
 
 
-def _signed(value: float, places: int) -> str:
+def signed(value: float, places: int) -> str:
+    """A difference, with its sign.
+
+    >>> signed(0.251, 2), signed(-0.251, 2), signed(0.001, 2)
+    ('+0.25', '-0.25', '0.00')
+    """
     shown = number(value, places)
     return f"+{shown}" if value > 0 and shown.strip("0.,") else shown
+
+
+def percent(share: float) -> str:
+    """A share with its sign, to a tenth of a percent.
+
+    >>> percent(0.1234), percent(-0.05), percent(math.inf), percent(math.nan)
+    ('+12.3%', '-5.0%', '∞', '?')
+    """
+    return f"{share:+,.1%}" if math.isfinite(share) else number(share)
 
 
 def _maximum(comparison: Comparison) -> RenderableType:
@@ -208,15 +244,47 @@ def _winner_table(comparison: Comparison) -> RenderableType:
         return table
     table = _table(f"The winner, {visible(winner.option)}", "its own mean", "value", interval)
     table.add_row("as observed", number(winner.naive, places), "", style="dim")
-    rows = {
-        "corrected, given that it won": winner.conditional,
-        "corrected, hybrid": winner.hybrid,
-        "to plan with, shrinkage": winner.recommended,
-    }
+    rows: dict[str, WinnerMean] = {}
+    if comparison.problem.planned is None:  # else all intervals are the same
+        rows = {"corrected, given that it won": winner.conditional, "corrected, hybrid": winner.hybrid}
+    rows["to plan with, shrinkage"] = winner.recommended
     for kind, mean in rows.items():
         style = "bold" if mean is winner.recommended else None
         table.add_row(kind, number(mean.value, places), _range(mean.interval, places), style=style)
     return table
+
+
+def _lift_tables(comparison: Comparison) -> list[RenderableType]:
+    """Every option beside the control, best first, and the best one's lift; nothing without a control."""
+    from rich.text import Text
+
+    lift, places = comparison.lift, decimals_for(comparison.problem.standard_errors)
+    if lift is None:
+        return []
+    interval = f"{lift.level:.0%} interval"
+    control = visible(lift.control)
+    table = _table(f"Lift over {control}", "option", "difference", interval, "relative", interval, "beats it?")
+    order = sorted(lift.options, key=lambda each: -comparison.problem.direction * each.difference)
+    for each in order[:_ROWS]:
+        table.add_row(
+            Text(visible(each.option)),
+            signed(each.difference, places),
+            " to ".join(signed(end, places) for end in each.interval),
+            percent(each.relative),
+            " to ".join(percent(end) for end in each.relative_interval),
+            Text("yes", style="green") if each.beats else "",
+        )
+    if len(order) > _ROWS:
+        table.add_row(Text(f"… and {len(order) - _ROWS:,} more", style="dim"))
+    table.caption, table.caption_justify = "all of these hold at once", "left"
+    best = _table(f"The lift of the best, {visible(lift.best.option)}", "over the control", "value", interval)
+    best.add_row("as observed", signed(lift.best.naive, places), "", style="dim")
+    own = lift.best.recommended
+    ends = " to ".join(signed(end, places) for end in own.interval)
+    best.add_row("to plan with, shrinkage", signed(own.value, places), ends, style="bold")
+    ends = " to ".join(percent(end) for end in lift.best.relative.interval)
+    best.add_row("the same, relative", percent(lift.best.relative.value), ends, style="bold")
+    return [table, best]
 
 
 def _range(ends: tuple[float, float], places: int) -> str:
@@ -245,7 +313,8 @@ def html_comparison(comparison: Comparison) -> str:
     """Notebook view of a comparison."""
     options = next(iter(comparison.estimates.values())).table().drop(columns="weight")
     sentence = html.escape(comparison.sentence())
-    return f"<p>{sentence}</p>{_html_table(comparison.table())}{_html_table(options)}"
+    lift = "" if comparison.lift is None else _html_table(comparison.lift.table())
+    return f"<p>{sentence}</p>{_html_table(comparison.table())}{_html_table(options)}{lift}"
 
 
 def _html_table(frame: pd.DataFrame) -> str:

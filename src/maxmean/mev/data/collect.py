@@ -11,6 +11,7 @@ from ..errors import DataError
 from .aliases import TOTALS, plain
 from .confidence import standard_errors
 from .counts import Counts
+from .delta import DELTA, Rows, summarise_units
 from .gather import Gathered, gather
 from .layout import Columns, Layout, Reading
 from .limits import MOST_VALUES
@@ -42,12 +43,24 @@ def read_options(
     return Options(tuple(names), data, str(layout), pairable=pairable, remarks=remarks)
 
 
-def _long(layout: Layout, found: Gathered, reading: Reading) -> tuple[list[str], Samples]:
+def _long(layout: Layout, found: Gathered, reading: Reading) -> tuple[list[str], Samples | Summaries]:
     names, value = list(found.names.number), found.values["value"]
+    if set(DELTA) & set(layout.roles):
+        return names, summarise_units(_rows(layout, found), tuple(names))
     if found.units is not None:
         return names, pair_up(names, found, reading)
     edges = np.cumsum(np.bincount(found.codes, minlength=len(names)))[:-1]
     return names, Samples(tuple(np.split(value[np.argsort(found.codes, kind="stable")], edges)))
+
+
+def _rows(layout: Layout, found: Gathered) -> Rows:
+    """What the delta method wants to know of every row."""
+    denominator = found.values.get("denominator")
+    negative = np.flatnonzero(denominator < 0) if denominator is not None else np.array([])
+    if negative.size:
+        raise DataError(f"row {found.rows[negative[0]]}: column {layout.roles['denominator']!r} is negative")
+    cluster = found.unit_codes if "cluster" in layout.roles else None
+    return Rows(found.codes, found.values["value"], denominator, cluster, found.values.get("covariate"))
 
 
 def _wide(layout: Layout, found: Gathered, reading: Reading) -> tuple[list[str], Samples]:

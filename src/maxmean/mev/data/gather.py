@@ -101,11 +101,11 @@ class _Gatherer:
 
     def __init__(self, layout: Layout, reading: Reading, schema: pa.Schema) -> None:
         self.kind = layout.kind
-        self.by, unit = layout.roles.get("by"), layout.roles.get("unit")
+        self.by, unit = layout.roles.get("by"), layout.roles.get("unit", layout.roles.get("cluster"))
         self.names = Names(self.by or "", only=reading.options)
         self.units = None if unit is None else Names(unit, most=None)
         chosen = {name: name for name in layout.options} or {
-            role: name for role, name in layout.roles.items() if role not in ("by", "unit")
+            role: name for role, name in layout.roles.items() if role not in ("by", "unit", "cluster")
         }
         # Where commas separate columns they do not separate decimals, and no count has any.
         separated = (schema.metadata or {}).get(SEPARATOR) == b","

@@ -16,6 +16,7 @@ from ..settings import check_truth
 from .confidence import standard_errors
 from .counts import Counts
 from .covariance import Covariances
+from .delta import DELTA
 from .frames import groups, is_frame, is_grouped, is_series, labels_of
 from .layout import Columns, Reading
 from .limits import MOST_VALUES
@@ -141,7 +142,7 @@ def _from_arrays(
 ) -> tuple[tuple[str, ...], Counts | Summaries, str]:
     if not given:
         raise DataError("no data: give samples, a DataFrame, successes and trials, or mean with se (or sd and n)")
-    unknown = set(given) & {"by", "value", "unit"}
+    unknown = set(given) & {"by", "value", "unit", "numerator", *DELTA}
     if unknown:
         raise ArgumentError(f"{', '.join(sorted(unknown))} needs a table, a file or a DataFrame")
     given = {role: _labelled(role, values) for role, values in given.items()}

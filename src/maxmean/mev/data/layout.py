@@ -30,6 +30,10 @@ class Columns:
     lower: str | None = None
     upper: str | None = None
     unit: str | None = None
+    numerator: str | None = None
+    denominator: str | None = None
+    cluster: str | None = None
+    covariate: str | None = None
     layout: str | None = None
     covariance: Any = None
     """Of the means, :class:`Covariances`, if given beside the table, which then has means and needs no standard errors."""
@@ -98,7 +102,7 @@ class Layout:
         unit = f", paired by {names['unit']}" if "unit" in names else ""
         match self.kind:
             case "long":
-                return f"long: one observation a row, {by}, values in {names['value']}{unit}"
+                return f"long: one observation a row, {by}, {_what(names)}{unit}"
             case "wide":
                 return f"wide: {len(self.options)} columns, one an option: {listed(self.options)}{unit}"
             case "counts" if "rate" in names:
@@ -116,6 +120,15 @@ class Layout:
         if "sd" in names:
             return f"{names['sd']} / sqrt({names['n']})"
         return f"from the {self.level:.4g} confidence limits {names['lower']} and {names['upper']}"
+
+
+def _what(names: dict[str, str]) -> str:
+    """What is averaged in a long table."""
+    value = f"values in {names['value']}"
+    if "denominator" in names:
+        value = f"the ratio of {names['value']} to {names['denominator']}"
+    together = f", rows of one {names['cluster']} together" if "cluster" in names else ""
+    return value + together + (f", adjusted for {names['covariate']}" if "covariate" in names else "")
 
 
 def listed(names: Sequence[str]) -> str:

@@ -10,6 +10,7 @@ import pyarrow as pa
 from ...errors import unknown
 from ..errors import ArgumentError, DataError
 from .aliases import alias, error_of, labels_rows, limits_of
+from .delta import DELTA
 from .first_look import FirstLook, check_column, check_names
 from .layout import LAYOUTS, Columns, Layout, Reading, listed, quoted
 from .limits import MOST_OPTIONS, TOO_MANY
@@ -18,7 +19,7 @@ from .roles import roles_of
 from .row_labels import RowLabels, left_out, row_labels
 
 _ROLES: dict[str, tuple[str, ...]] = {
-    "long": ("by", "value", "unit"),
+    "long": ("by", "value", "unit", *DELTA),
     "wide": ("by", "unit"),
     "counts": ("by", "successes", "trials", "rate"),
     "summaries": ("by", "mean", "se", "sd", "n", "lower", "upper"),
@@ -32,6 +33,7 @@ def recognise(batch: pa.RecordBatch, columns: Columns, reading: Reading = Readin
     said.pop("layout", None)
     covaries = said.pop("covariance", None) is not None
     check_names(batch.schema.names, said)
+    _take_ratio(said)
     table = FirstLook.of(batch, said)
     kind = columns.layout
     if kind is None:
@@ -51,6 +53,21 @@ def recognise(batch: pa.RecordBatch, columns: Columns, reading: Reading = Readin
     )
 
 
+def _take_ratio(said: dict[str, str]) -> None:
+    """A numerator is a value whose sum is divided by that of the denominator."""
+    for there, missing in (("numerator", "denominator"), ("denominator", "numerator")):
+        if there in said and missing not in said:
+            raise ArgumentError(f"a ratio needs a {missing} (--{missing}) beside the {there}")
+    if {"numerator", "value"} <= set(said):
+        raise ArgumentError("value (--value) and numerator (--numerator) are the same thing: give one")
+    if {"unit", "cluster"} <= set(said):
+        raise ArgumentError(
+            "unit (--unit) pairs rows of which a unit has one for each option, cluster (--cluster) is for any number: give one"
+        )
+    if "numerator" in said:
+        said["value"] = said.pop("numerator")
+
+
 def _check_roles(kind: str, said: Mapping[str, str]) -> None:
     if kind not in LAYOUTS:
         raise ArgumentError(unknown("unknown layout", kind, LAYOUTS))
@@ -65,7 +82,7 @@ def _kind(table: FirstLook, reading: Reading) -> str:
         return "counts"
     if {"mean", "se", "sd", "lower", "upper"} & set(said):
         return "summaries"
-    if "value" in said:
+    if "value" in said or set(DELTA) & set(said):
         return "long"
     if reading.options and set(reading.options) <= set(table.names):
         return "wide"

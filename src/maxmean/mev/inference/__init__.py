@@ -1,7 +1,9 @@
-"""How sure are we? Intervals for the maximum, the set of the best, ranks, shrinkage, the winner's own mean, and the bias."""
+"""How sure are we? Intervals for the maximum, the set of the best, ranks, shrinkage, the winner, lift over a control, bias."""
 
+from .anytime import Sequences, rate_sequence, sequence_reach
 from .best import probability_best
 from .bias import EstimatorBias, bias_range
+from .lift import Lift, infer_lift
 from .maximum import maximum_interval, maximum_rate_interval
 from .ranks import best_set, rank_intervals
 from .shrinkage import Shrinkage, shrink
@@ -11,12 +13,15 @@ from .winner_rate import infer_winner_rate
 
 __all__ = [
     "EstimatorBias",
+    "Lift",
+    "Sequences",
     "Shrinkage",
     "Top",
     "Winner",
     "WinnerMean",
     "best_set",
     "bias_range",
+    "infer_lift",
     "infer_top",
     "infer_top_rate",
     "infer_winner",
@@ -25,5 +30,7 @@ __all__ = [
     "maximum_rate_interval",
     "probability_best",
     "rank_intervals",
+    "rate_sequence",
+    "sequence_reach",
     "shrink",
 ]

@@ -71,7 +71,7 @@ def test_three_ways_of_giving_masks_are_one_training(kind: type[HostAgent]) -> N
     assert set(np.asarray(transitions.action)) == {0, 1, 2, 3}
 
 
-@pytest.mark.slow  # 40 s an agent
+@pytest.mark.slow  # 20 s an agent
 @pytest.mark.parametrize("name", list(HOST_AGENTS))
 def test_no_agent_takes_an_illegal_action_in_20_000_steps(name: str) -> None:
     settings = small(

@@ -205,7 +205,21 @@ class Problem:
     @cached_property
     def shrinkage(self) -> Shrinkage:
         """All means drawn towards each other, in the units of the data in here."""
-        return shrink(self.data.means, (self.spread if self.spread.ndim == 1 else self._moderated[0]) * self._wider)
+        return shrink(self._rates, self._alike * self._wider)
+
+    @property
+    def _alike(self) -> np.ndarray:
+        """:attr:`spread`, but that options with few successes or rows are more alike: chance decides which of them look certain.
+
+        Of rates, each with four successes, or failures if these are rarer, more at the rate of all together.
+        """
+        if self.counts is None:
+            return self.spread if self.spread.ndim == 1 else self._moderated[0]
+        k, n = self.counts.successes, self.counts.trials
+        usual = float((k.sum() + 0.5) / (n.sum() + 1))
+        more = 4 / min(usual, 1 - usual)
+        rates = (k + more * usual) / (n + more)
+        return np.asarray(rates * (1 - rates) / n)
 
     @property
     def _wider(self) -> np.ndarray | float:

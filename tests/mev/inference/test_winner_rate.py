@@ -30,11 +30,11 @@ def test_one_option_has_clopper_and_pearsons_interval() -> None:
 
 
 def test_the_conditional_ends_by_adding_up_probabilities() -> None:
-    # 7 of 20 beat 5 of 20: given that, K >= 5.
+    # 7 of 20 beat 5 of 20: given that, K >= 6.
     winner = infer_winner_rate([5, 7, 1], 20)
     assert winner.index == 1
-    assert winner.truncation == (5 / 20, 1.0)
-    counts = np.arange(5, 21)
+    assert winner.truncation == (6 / 20, 1.0)
+    counts = np.arange(6, 21)
 
     def shares(rate: float) -> tuple[float, float, float]:
         weights = binom.pmf(counts, 20, rate)
@@ -51,10 +51,20 @@ def test_the_conditional_ends_by_adding_up_probabilities() -> None:
 
 def test_second_place_is_bounded_from_both_sides() -> None:
     second = infer_winner_rate([5, 7, 1], [20, 40, 10], rank=2)
-    # 0.25, 0.175 and 0.1: the count of the second, of 40, could have been 4 to 10.
+    # 0.25, 0.175 and 0.1: the count of the second, of 40, could have been 5 to 9.
     assert second.index == 1
-    assert second.truncation == (4 / 40, 10 / 40)
+    assert second.truncation == (5 / 40, 9 / 40)
     assert second.bounds[0] <= 0.175 <= second.bounds[1]
+
+
+def test_one_success_ahead_of_none_says_little() -> None:
+    """If all rates are 0.001, one of ten options has the only success of 20 trials each in one of six data sets."""
+    winner = infer_winner_rate([0, 1, *[0] * 8], 20)
+    assert (winner.index, winner.truncation[0]) == (1, 1 / 20)
+    assert winner.conditional.interval[0] == 0
+    assert winner.hybrid.interval[0] < 1e-4
+    tied = infer_winner_rate([1, 1, *[0] * 8], 20)
+    assert tied.truncation[0] == 1 / 20  # known to have reached one, not to have exceeded it
 
 
 def test_many_trials_are_as_normal_ones() -> None:

@@ -1,8 +1,7 @@
 r"""Inference on the winner's success rate, from counts: binomial probabilities, so that it holds with any counts, zero included.
 
-As in :mod:`maxmean.mev.inference.winner`, given the other options' counts the winner's count K is a *truncated* binomial: it
-reached a count at which it is level with the best of them. Being level counts as having won, so that all answers hold for an
-option that is one of several tied ones.
+As in :mod:`maxmean.mev.inference.winner`, given the other options' counts the winner's count K is a *truncated* binomial. An option
+that won alone exceeded the best of them; one of several tied ones is known to have reached that count.
 """
 
 from __future__ import annotations
@@ -54,8 +53,9 @@ def infer_winner_rate(
     winner = int(order[checked_rank(rank, options) - 1])
     before, after = order[: rank - 1], order[rank:]
     count, trial, rate = float(k[winner]), float(n[winner]), float(rates[winner])
-    least = _level_with(float(np.max(rates[after])), trial) if after.size else 0.0
-    most = trial - _level_with(float(np.max(1 - rates[before])), trial) if before.size else trial
+    behind, ahead = float(np.max(rates[after], initial=0.0)), float(np.min(rates[before], initial=1.0))
+    least = _count_from(behind, trial, beyond=rate > behind) if after.size else 0.0
+    most = trial - _count_from(1 - ahead, trial, beyond=rate < ahead) if before.size else trial
     kept = _Truncated(count, trial, min(least, count), max(most, count))
     share = -math.expm1(math.log1p(-beta) / options)
     competes = after.size > 0, before.size > 0
@@ -89,10 +89,11 @@ def infer_winner_rate(
     )
 
 
-def _level_with(rate: float, trials: float) -> float:
-    """The smallest count whose share of the trials is not below ``rate``."""
+def _count_from(rate: float, trials: float, *, beyond: bool) -> float:
+    """The smallest count whose share of the trials is not below ``rate``, or is ``beyond`` it."""
     guess = math.floor(rate * trials)
-    return float(next(count for count in range(max(guess - 1, 0), guess + 3) if count / trials >= rate))
+    counts = range(max(guess - 1, 0), guess + 3)
+    return float(next(count for count in counts if (count / trials > rate if beyond else count / trials >= rate)))
 
 
 @dataclass(frozen=True)

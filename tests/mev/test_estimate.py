@@ -225,7 +225,7 @@ def test_an_exact_tie_is_said_and_what_is_known_about_each() -> None:
     np.testing.assert_allclose(first.interval, tied.winner.recommended.interval)
     assert first.interval[0] < first.value < 0.005 < first.interval[1]
     assert tied.sentence().startswith("2 options share the largest mean, 0.0050; a fairer value of the best option is")
-    assert "with any of them, plan with 0.0038 (shrinkage)" in tied.sentence()
+    assert "with any of them, plan with 0.0040 (shrinkage)" in tied.sentence()
     plain = tied.to_dict()
     assert plain["tied"] == ["a", "b"]
     assert plain["winner"]["tied"][1] == {"option": "b", "value": second.value, "interval": list(second.interval)}

@@ -205,7 +205,7 @@ class Problem:
     @cached_property
     def shrinkage(self) -> Shrinkage:
         """All means drawn towards each other, in the units of the data in here."""
-        return shrink(self._rates, self._alike * self._wider)
+        return shrink(self.data.means, self._alike * self._wider)
 
     @property
     def _alike(self) -> np.ndarray:

@@ -113,15 +113,16 @@ def test_the_command_reads_them(tmp_path: Path) -> None:
     [
         ({"numerator": "spent"}, r"needs a denominator \(--denominator\)"),
         ({"denominator": "items"}, r"needs a numerator \(--numerator\)"),
-        ({"value": "spent", "numerator": "spent", "denominator": "items"}, "are the same thing"),
+        ({"value": "before", "numerator": "spent", "denominator": "items"}, "are the same thing"),
         ({"value": "spent", "cluster": "usr"}, "did you mean 'user'"),
         ({"value": "spent", "cluster": "spent"}, "cannot be both value and cluster"),
-        ({"successes": "spent", "cluster": "user"}, "successes does not go with"),
+        ({"successes": "spent", "cluster": "user"}, r"cluster \(--cluster, column 'user'\) does not belong"),
         ({"value": "spent", "covariate": "same"}, "it explains nothing"),
         ({"value": "spent", "cluster": "same"}, "fewer than two units"),
         ({"numerator": "spent", "denominator": "zero"}, "denominator adds up to zero"),
         ({"numerator": "spent", "denominator": "loss"}, "row 1: column 'loss' is negative"),
-        ({"value": "spent", "cluster": "hole"}, "row 2: column 'hole' names no unit"),
+        ({"value": "spent", "cluster": "user", "unit": "same"}, "pairs rows of which a unit has one for each option"),
+        ({"value": "spent", "cluster": "hole"}, "row 2: column 'hole' is empty"),
     ],
 )
 def test_what_cannot_be_is_said(how: dict[str, Any], said: str) -> None:
@@ -131,6 +132,16 @@ def test_what_cannot_be_is_said(how: dict[str, Any], said: str) -> None:
         mm.estimate(frame, by="variant", **how)
 
 
+def test_rows_are_chosen_and_left_out_before_they_are_summed_up() -> None:
+    frame, how = shop(), {"by": "variant", "numerator": "spent", "denominator": "items", "cluster": "user"}
+    frame.loc[3, "items"] = np.nan
+    chosen = mm.estimate(frame, where="variant != v1", drop_missing=True, **how).problem
+    apart = mm.estimate(frame.drop(index=3).query("variant != 'v1'"), **how).problem
+    assert chosen.names == apart.names
+    np.testing.assert_array_equal(chosen.means, apart.means)
+    np.testing.assert_array_equal(chosen.standard_errors, apart.standard_errors)
+
+
 def test_arrays_have_no_columns() -> None:
-    with pytest.raises(mm.ArgumentError, match="cluster needs a DataFrame"):
+    with pytest.raises(mm.ArgumentError, match="cluster needs a table"):
         mm.estimate(mean=[1.0, 2.0], se=0.1, cluster="user")

@@ -23,7 +23,7 @@ _ROOT_HALF, _MILLS_AT_ZERO = math.sqrt(0.5), math.sqrt(math.pi / 2)
 _PANELS = np.concatenate([(k + _NODES) / 6 for k in range(6)])
 _PANEL_WEIGHTS = np.tile(_WEIGHTS, 6) / 6
 _OUT_OF_SIGHT = 1e100
-"""Standard errors, whose squares are still numbers. Estimates that lead by next to nothing, with few data, may be so far off."""
+"""Standard errors, whose squares are still numbers: with few data, an option that leads by next to nothing may be so far off."""
 _NOTHING = 45.0  # e^-45 is less than what rounding leaves
 
 
@@ -151,20 +151,21 @@ def solve_offset(
             odds = student_log_odds(offset, below, above, freedom, reach=most)
         return min(max(odds - log_odds, -1e3), 1e3)  # infinite at the reach; the solver wants numbers
 
-    low, high = _bracket(excess, -most[0], most[1])
+    far = math.inf if math.isinf(freedom) else _OUT_OF_SIGHT
+    low, high = _bracket(excess, -most[0], most[1], far)
     if math.isinf(low) or math.isinf(high):
         return low if math.isinf(low) else high
     return find_root(excess, low, high, xtol=1e-15)
 
 
-def _bracket(increasing: Callable[[float], float], low: float, high: float) -> tuple[float, float]:
-    """Two points around the root of a function that increases from low to high; one is infinite if the root is out of sight."""
+def _bracket(increasing: Callable[[float], float], low: float, high: float, far: float) -> tuple[float, float]:
+    """Two points around the root of a function that increases from low to high; one is infinite if it lies beyond ``far``."""
     if math.isfinite(low) and math.isfinite(high):
         return low, high
     sign = 1.0 if increasing(0.0) < 0 else -1.0
     inner, outer = 0.0, sign
-    while abs(outer) < _OUT_OF_SIGHT and low < outer < high and increasing(outer) * sign < 0:
+    while abs(outer) < far and low < outer < high and increasing(outer) * sign < 0:
         inner, outer = outer, 8 * outer
-    outer = outer if abs(outer) < _OUT_OF_SIGHT else sign * math.inf
+    outer = outer if abs(outer) < far else sign * math.inf
     outer = min(max(outer, low), high)
     return min(inner, outer), max(inner, outer)

@@ -226,40 +226,89 @@ def compute(name: str, data_sets: int, out: Path, peer: str) -> str:
     return name
 
 
-COLUMNS = {
-    "maximum": ("maximum", "maximum width", "naive maximum"),
-    "winner": (
-        "conditional",
-        "conditional width",
-        "hybrid",
-        "hybrid width",
-        "recommended",
-        "recommended width",
-        "naive",
-    ),
-    "places": ("second", "second width", "second recommended", "second recommended width", "top", "top width", "tied"),
-    "all options": ("best set", "best set size", "ranks", "rank length", "shrinkage", "shrinkage width", "warned"),
-    "peer": ("theirs", "theirs width", "ours", "ours width"),
+ANSWERS = {
+    "maximum": "maximum width",
+    "conditional": "conditional width",
+    "hybrid": "hybrid width",
+    "recommended": "recommended width",
+    "best set": "best set size",
+    "ranks": "rank length",
+    "shrinkage": "shrinkage width",
+    "second": "second width",
+    "second recommended": "second recommended width",
+    "top": "top width",
+    "tied": "",
+    "naive": "",
+}
+"""What is asked about, and how large it is: widths in units of the naive interval's, numbers of options and of ranks."""
+SHOWN = ("maximum", "hybrid", "recommended", "best set", "ranks", "shrinkage", "naive")
+KINDS: dict[str, Callable[[str], bool]] = {
+    "normal, n = 20 or more; counts": lambda name: not _odd(name) and not _few(name),
+    "normal, n from 3 to 10": lambda name: not _odd(name) and _few(name),
+    "log-normal, Student's t": lambda name: _odd(name),
 }
 
 
-def table(out: Path, kind: str) -> str:
-    """What is there about one kind of answer, as a table."""
-    shown = COLUMNS[kind]
-    lines = ["| setting | " + " | ".join(shown) + " |", "|---|" + "--:|" * len(shown)]
-    for setting in settings():
-        if (path := file_of(out, setting.name, kind == "peer")).exists():
-            found = json.loads(path.read_text())
-            lines.append(f"| {setting.name} | " + " | ".join(_cell(name, found.get(name)) for name in shown) + " |")
-    return "\n".join(lines)
+def _odd(name: str) -> bool:
+    return name.startswith(("log-normal", "Student"))
 
 
-def _cell(name: str, value: float | None) -> str:
-    if value is None or math.isnan(value):
-        return "-"
-    if name.endswith("width"):
-        return f"{value:.2f}"
-    return f"{value:.1f}" if name.endswith(("size", "length")) else f"{100 * value:.1f}%"
+def _few(name: str) -> bool:
+    return name.endswith(("n = 3", "n = 5", "n = 10", "unequal variances"))  # those have ten observations and more
+
+
+def results(out: Path, peer: bool = False) -> dict[str, dict[str, Any]]:
+    """What is there, by setting."""
+    paths = {each.name: file_of(out, each.name, peer) for each in settings()}
+    return {name: json.loads(path.read_text()) for name, path in paths.items() if path.exists()}
+
+
+def table(found: dict[str, dict[str, Any]]) -> str:
+    """Every setting: how often each answer holds, and how large it is."""
+    rows = [[name, *(_cell(each, answer) for answer in SHOWN), _share(each["warned"])] for name, each in found.items()]
+    return _lines(["setting", *SHOWN, "warned"], rows)
+
+
+def worst(found: dict[str, dict[str, Any]]) -> str:
+    """The setting in which each answer holds least often, by kind of data."""
+    rows = []
+    for answer in ANSWERS:
+        cells = []
+        for chosen in KINDS.values():
+            shares = {
+                name: each[answer] for name, each in found.items() if chosen(name) and not math.isnan(each[answer])
+            }
+            least = min(shares, key=shares.__getitem__, default="")
+            cells.append(f"{_share(shares[least])} ({least})" if least else "-")
+        rows.append([answer, *cells])
+    return _lines(["answer", *KINDS], rows)
+
+
+def peers(found: dict[str, dict[str, Any]]) -> str:
+    """The hybrid intervals of both packages, from the same data."""
+    shown = ("theirs", "ours")
+    rows = [
+        [name, str(each["data_sets"]), *(f"{_share(each[who])}, {each[f'{who} width']:.2f}" for who in shown)]
+        for name, each in found.items()
+        if "theirs" in each
+    ]
+    return _lines(["setting", "data sets", "multiple-inference: held, width", "maxmean: held, width"], rows)
+
+
+def _cell(found: dict[str, Any], answer: str) -> str:
+    share, size = _share(found[answer]), ANSWERS[answer]
+    if not size:
+        return share
+    return f"{share}, {found[size]:.2f}" if size.endswith("width") else f"{share}, {found[size]:.1f}"
+
+
+def _share(value: float) -> str:
+    return f"{100 * value:.1f}%"
+
+
+def _lines(head: list[str], rows: list[list[str]]) -> str:
+    lines = [head, ["---", *["--:"] * (len(head) - 1)], *rows]
+    return "\n".join("| " + " | ".join(each) + " |" for each in lines)
 
 
 def main() -> int:
@@ -279,7 +328,8 @@ def main() -> int:
         for done, each in enumerate(as_completed(under_way), start=1):
             left = (time.monotonic() - begin) / done * (len(missing) - done)
             print(f"[{done} of {len(missing)}, {left / 60:.0f} min left] {each.result()}", file=sys.stderr, flush=True)
-    print("\n\n".join(table(asked.out, kind) for kind in COLUMNS))
+    found = results(asked.out)
+    print(worst(found), table(found), peers(results(asked.out, peer=True)), sep="\n\n")
     return 0
 
 

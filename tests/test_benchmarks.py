@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import runpy
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -58,14 +59,34 @@ def _sample_means(data: dict[str, Any]) -> np.ndarray:
 
 def test_coverage_is_counted_and_kept(coverage: Any, tmp_path: Path) -> None:
     name = "Gaussian, 3 options, equal, n = 5"
-    coverage.compute(name, 20, tmp_path)
-    assert name in coverage.table(tmp_path)
-    (path,) = tmp_path.iterdir()
-    found = json.loads(path.read_text())
+    coverage.compute(name, 20, tmp_path, "")
+    found = coverage.results(tmp_path)[name]
     assert (found["setting"], found["data_sets"]) == (name, 20)
-    assert 0.5 < found["maximum"] <= 1.0
-    assert found["maximum_width"] > 1.0
-    assert 1.0 <= found["best_set_size"] <= 3.0
+    for answer, size in coverage.ANSWERS.items():
+        assert answer == "tied" or 0.5 < found[answer] <= 1.0, answer
+        assert not size or found[size] > (0.5 if answer in ("top", "shrinkage") else 1.0), size
+    assert found["best set size"] <= 3.0
+    assert found["warned"] == 1.0  # five observations are few
+    assert name in coverage.table({name: found})
+    assert f"({name})" in coverage.worst({name: found})
+    assert name not in coverage.peers(coverage.results(tmp_path, peer=True))
+
+
+def test_the_peer_gets_the_same_problems(coverage: Any, tmp_path: Path) -> None:
+    """A stand-in answers with the largest of the means that it is given, give or take one: its width and coverage are known."""
+    peer = tmp_path / "peer"
+    peer.write_text(
+        f"#!{sys.executable}\nimport json, sys\n"
+        "print(json.dumps([[max(each['means']) - 1, max(each['means']) + 1] for each in json.load(sys.stdin)]))\n"
+    )
+    peer.chmod(0o755)
+    setting = next(each for each in coverage.settings() if each.name == "Gaussian, 3 options, equal, n = 5")
+    found = coverage.compare_with_peer(setting, str(peer))
+    estimates = [coverage.data_set(setting, k) for k in range(coverage.PEER_SETS)]
+    errors = [est.problem.standard_errors[int(np.argmax(est.problem.means))] for est in estimates]
+    assert found["theirs width"] == pytest.approx(1 / (1.959964 * np.mean(errors)), rel=1e-6)
+    assert found["theirs"] == np.mean([abs(max(est.problem.means)) <= 1 for est in estimates])
+    assert found["ours width"] > 1
 
 
 def test_planning_errors_are_counted_and_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

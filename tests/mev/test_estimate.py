@@ -433,6 +433,13 @@ def test_normal_data_of_many_options_are_not_called_skewed() -> None:
     assert not mm.estimate([[0.0, 1.0], [5.0, 3.0]]).problem.skewed  # of two values nothing is known
 
 
+def test_means_that_all_count_as_certain_are_named() -> None:
+    (note, *_) = mm.compare({"a": [5.0, 5.0, 5.0], "b": [5.0, 5.0]}, ["ke"], resamples=5).notes
+    assert note.startswith("all values of 'a', 'b' are equal")
+    (note,) = mm.compare(successes=[0, 0], trials=50, methods=["ke"], resamples=5).notes  # none of 50 is not never
+    assert "share the best mean" in note
+
+
 def test_few_and_skewed_data_are_said_to_be() -> None:
     rng = np.random.default_rng(0)
     few = mm.compare({"a": rng.normal(size=10), "b": rng.normal(size=30)}, ["ke"], resamples=5)

@@ -99,7 +99,7 @@ class Comparison:
             name for name, error in zip(self.problem.names, self.problem.standard_errors, strict=True) if error == 0
         ]
         notes = list(self.problem.remarks)
-        if certain and len(certain) < len(self.problem.names):
+        if certain and (self.problem.counts is None or len(certain) < len(self.problem.names)):
             which = ", ".join(repr(name) for name in certain[:3]) + (", ..." if len(certain) > 3 else "")
             notes.append(f"all values of {which} are equal, so that its mean counts as certain, however few they are")
         if self.winner.tied:

@@ -62,7 +62,7 @@ def bias_range(
     variances
         Of the means, shape ``(M,)``, if they are known better than from the data of each option alone.
     resamples
-        Around each of them; at most 25,000 over the number of options, and fewer for ``we`` and paired methods, which are slower.
+        Around each of them; at most 25,000 over the number of options, fewer for ``we`` and paired methods, which take longer.
     seed
         Of the resamples and of random splits.
     progress

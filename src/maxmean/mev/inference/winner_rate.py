@@ -1,7 +1,7 @@
 r"""Inference on the winner's success rate, from counts: binomial probabilities, so that it holds with any counts, zero included.
 
-As in :mod:`maxmean.mev.inference.winner`, given the other options' counts the winner's count K is a *truncated* binomial. An option
-that won alone exceeded the best of them; one of several tied ones is known to have reached that count.
+As in :mod:`maxmean.mev.inference.winner`, given the other options' counts the winner's count K is a *truncated* binomial. If
+it won alone, it exceeded the best of them; if it is one of several tied ones, it is known to have reached that count.
 """
 
 from __future__ import annotations

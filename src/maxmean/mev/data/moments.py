@@ -36,7 +36,7 @@ def skewness_error(n: int) -> float:
     """The standard deviation of the skewness of n normal values; infinite for fewer than three.
 
     >>> round(skewness_error(20), 3)
-    0.474
+    0.473
     """
     return math.sqrt(6 * (n - 2) / ((n + 1) * (n + 3))) if n > 2 else math.inf
 

@@ -27,7 +27,7 @@ import maxmean as mm
 from maxmean.storage import write_whole
 
 Draw = Callable[[np.random.Generator], tuple[np.ndarray, dict[str, Any]]]
-WINNER = ("naive", "conditional", "hybrid", "ke", "shrinkage")
+WINNER = ("naive", "conditional", "hybrid", "ke", "shrinkage", "recommended")
 """Estimates of the winner's own mean; the conditional one is kept inside the range of the sample means, for it can be -inf."""
 MAXIMUM = ("me", "te", "ke", "we", "cve", "shrunk winner", "shrunk maximum")
 """Estimates of the largest mean: the last ones are the largest of the shrunk means, and the largest mean's expectation."""
@@ -119,7 +119,8 @@ def found(est: Any, rng: np.random.Generator) -> tuple[str, dict[str, float], di
         "conditional": min(max(winner.conditional.value, low), high),
         "hybrid": winner.hybrid.value,
         "ke": est.value,
-        "shrinkage": winner.recommended.value,
+        "shrinkage": problem.outward(shrunk.values[problem.names.index(winner.option)]),
+        "recommended": winner.recommended.value,
     }
     most = {method: problem.outward(problem.evaluate(method).value) for method in ("me", "te", "ke", "we", "cve")}
     most["shrunk winner"] = problem.outward(shrunk.values.max())

@@ -440,6 +440,19 @@ def test_means_that_all_count_as_certain_are_named() -> None:
     assert "share the best mean" in note
 
 
+def test_an_option_far_ahead_is_not_drawn_in_as_the_others_are() -> None:
+    means = [8.0, *np.linspace(-1.0, 1.0, 49)]
+    est = mm.estimate(mean=means, se=1.0)
+    plan, half = est.winner().recommended, est.winner(level=0.5).conditional.interval[0]
+    assert est.shrinkage()["value"].iloc[0] < 6.5 < half < plan.value + 1e-9 < 8.0
+    assert plan.value == pytest.approx(half)
+    for close in ([0.1, *[0.0] * 9], [0.0] * 10):  # a close race, and a tie
+        est = mm.estimate(mean=close, se=1.0)
+        assert est.winner().recommended.value == pytest.approx(est.shrinkage()["value"].iloc[0])
+    rates = mm.estimate(successes=[300, *[50] * 20], trials=1000)
+    assert rates.winner().recommended.value == pytest.approx(rates.winner(level=0.5).conditional.interval[0])
+
+
 def test_few_and_skewed_data_are_said_to_be() -> None:
     rng = np.random.default_rng(0)
     few = mm.compare({"a": rng.normal(size=10), "b": rng.normal(size=30)}, ["ke"], resamples=5)

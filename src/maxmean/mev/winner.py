@@ -23,7 +23,11 @@ class OptionMean:
 
 @dataclass(frozen=True)
 class Recommended(WinnerMean):
-    """The number to plan with: the value with the least error, and an interval that covers."""
+    """The number to plan with: the value with the least error, and an interval that covers.
+
+    The value is the mean drawn towards the others, but not below what the winner's mean exceeds with 75% confidence, given that
+    it won: one that is far ahead is not like the others.
+    """
 
     method: str = "shrinkage"
     """What gives the value. The interval does not rest on it: it is :attr:`maxmean.mev.inference.Winner.bounds`."""
@@ -75,7 +79,7 @@ def name_winner(problem: Problem, found: Winner, rank: int) -> NamedWinner:
         problem.means[found.index],
         conditional,
         hybrid,
-        _recommended(problem, float(problem.shrinkage.values[found.index]), found.bounds),
+        _recommended(problem, max(float(problem.shrinkage.values[found.index]), found.floor), found.bounds),
         tuple(fair(index, bounds) for index, bounds in found.tied.items()),
         rank,
     )

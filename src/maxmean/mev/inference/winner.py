@@ -22,6 +22,8 @@ from .simultaneous import diagonal, max_quantile
 from .tails import upper_quantile
 from .truncated import solve_offset
 
+FLOOR_TAIL = 0.25
+"""One less the confidence of what a number to plan with is not to lie below."""
 BOUND_SHARE = 0.5
 """The share of its tail that the lower bound spends on the projection."""
 
@@ -58,6 +60,8 @@ class Winner:
     """All options that share the winner's estimate, if several do, with their bounds: these hold for all of them at once."""
     level: float
     beta: float
+    floor: float = -math.inf
+    """What its mean exceeds with 75% confidence, given that it won; infinitely little for a tied one, and in other places."""
 
 
 def infer_winner(
@@ -182,6 +186,7 @@ def infer_winner(
         tied={option: race_of(option).bounds(tail, upper) for option in tied} if len(tied) > 1 else {},
         level=float(level),
         beta=float(beta),
+        floor=race.answer(_NO_REACH, 2 * FLOOR_TAIL).interval[0] if rank == 1 and len(tied) == 1 else -math.inf,
     )
 
 

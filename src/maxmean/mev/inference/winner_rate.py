@@ -15,7 +15,7 @@ import numpy as np
 from ..arrays import Array
 from .checks import checked_beta, checked_counts, checked_rank, tail_of
 from .tails import at_least, first_above, largest_rate, smallest_count, smallest_rate
-from .winner import BOUND_SHARE, Winner, WinnerMean
+from .winner import BOUND_SHARE, FLOOR_TAIL, Winner, WinnerMean
 
 
 def infer_winner_rate(
@@ -86,6 +86,7 @@ def infer_winner_rate(
         tied=ties if len(ties) > 1 else {},
         level=float(level),
         beta=float(beta),
+        floor=kept.lower_end(FLOOR_TAIL) if rank == 1 and len(ties) == 1 else -math.inf,
     )
 
 

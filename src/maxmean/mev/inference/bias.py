@@ -19,9 +19,9 @@ from ..methods import DEFAULTS, METHODS, PAIRED, Settings, evaluate, needs_parts
 NOISE = 1_000
 """Resamples around each set of means."""
 _HELD = 25_000  # numbers of them, of all options
-_HELD_PAIRS = 4_000_000  # covariances at once
+_HELD_PAIRS = 1_000_000  # covariances at once
 _WEIGHED = 640  # resamples times options for which P(best) is integrated, around each set of means
-_INTEGRATED, _DRAWS = 50, 5  # options up to which it is, and draws from which it is estimated, without bias, for more
+_INTEGRATED, _DRAWS = 30, 5  # options up to which it is, and draws from which it is estimated, without bias, for more
 _FEWEST = 8
 
 

@@ -133,7 +133,8 @@ def test_what_cannot_be_is_said(how: dict[str, Any], said: str) -> None:
 
 
 def test_rows_are_chosen_and_left_out_before_they_are_summed_up() -> None:
-    frame, how = shop(), {"by": "variant", "numerator": "spent", "denominator": "items", "cluster": "user"}
+    frame = shop()
+    how: dict[str, Any] = {"by": "variant", "numerator": "spent", "denominator": "items", "cluster": "user"}
     frame.loc[3, "items"] = np.nan
     chosen = mm.estimate(frame, where="variant != v1", drop_missing=True, **how).problem
     apart = mm.estimate(frame.drop(index=3).query("variant != 'v1'"), **how).problem

@@ -13,6 +13,7 @@ from scipy.stats import norm
 
 import maxmean as mm
 from inside import maxmean
+from seldom import slow
 
 SLACK = 0.06
 """Of a number of observations: 4,000 simulations know a probability of 80% to 0.6 points, and the number to 2%."""
@@ -43,6 +44,7 @@ def test_a_control_is_beaten_by_a_one_sided_test() -> None:
     assert "seen to beat option 1 with probability" in found.sentence()
 
 
+@pytest.mark.slow
 def test_one_far_ahead_has_nearly_the_width_of_one_alone() -> None:
     """The lower bound spends half of its 2.5% on a bound c for both options, and the rest below it."""
     c = norm.isf(1 - (1 - 0.0125) ** 0.5)
@@ -64,7 +66,7 @@ def test_a_plan_is_kept() -> None:
     assert np.mean(reached) == pytest.approx(found.point.told, abs=0.05)
 
 
-@pytest.mark.parametrize("how", [{"rates": [0.3, 0.5, 0.35]}, {"means": [3.0, 1.0, 2.5], "sds": 2.0}])
+@pytest.mark.parametrize("how", [*slow({"rates": [0.3, 0.5, 0.35]}), {"means": [3.0, 1.0, 2.5], "sds": 2.0}])
 def test_where_less_is_better_the_smallest_is_told_apart(how: dict[str, Any]) -> None:
     (what, values), *more = how.items()
     turned = [1 - v if what == "rates" else -v for v in values]
@@ -74,6 +76,7 @@ def test_where_less_is_better_the_smallest_is_told_apart(how: dict[str, Any]) ->
     assert down.means == dict(zip(("option 1", "option 2", "option 3"), values, strict=True))
 
 
+@pytest.mark.slow
 def test_a_difference_is_the_hardest_case() -> None:
     found = mm.plan(means=1.0, options=3, difference=0.5, sds=1.0)
     assert list(found.means.values()) == [1.0, 1.0, 1.5]
@@ -81,6 +84,7 @@ def test_a_difference_is_the_hardest_case() -> None:
     assert list(mm.plan(rates=0.5, difference=0.2, lower_is_better=True).means.values()) == pytest.approx([0.5, 0.3])
 
 
+@pytest.mark.slow
 def test_a_pilot_gives_its_shrunk_means_and_its_spread() -> None:
     rng = np.random.default_rng(0)
     pilot = {name: rng.normal(mean, 2.0, 50) for name, mean in (("a", 10.0), ("b", 11.0), ("c", 13.0))}

@@ -23,7 +23,7 @@ class OptionMean:
 
 @dataclass(frozen=True)
 class Recommended(WinnerMean):
-    """The number to plan with: the value with the least error, and an interval that covers.
+    """The number to plan with: a value with a small error, and an interval that covers.
 
     The value is the mean drawn towards the others, but not below what the winner's mean exceeds with 75% confidence, given that
     it won: one that is far ahead is not like the others.

@@ -11,8 +11,6 @@ first look that fails, and at a random one of every twentieth experiment, `maxme
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
 import zlib
 from collections.abc import Callable, Iterator
@@ -21,11 +19,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from kept import arguments, complete, keep, read
 from scipy.special import ndtri
 
 import maxmean as mm
 from maxmean.mev.inference.anytime import rate_evidence, sequence_reach
-from maxmean.storage import write_whole
 
 LOOKS = 1_000
 PLANNED = 1_000
@@ -138,8 +136,10 @@ def measure(setting: Setting, experiments: int) -> dict[str, Any]:
     return {"setting": setting.name, "experiments": experiments} | {k: v / experiments for k, v in failed.items()}
 
 
-def file_of(out: Path, name: str) -> Path:
-    return out / f"{zlib.crc32(name.encode()):08x}.json"
+def compute(name: str, experiments: int, out: Path) -> None:
+    """Compute one setting, and keep what was found."""
+    setting = next(each for each in settings() if each.name == name)
+    keep(measure(setting, experiments), out)
 
 
 def table(out: Path) -> str:
@@ -148,24 +148,17 @@ def table(out: Path) -> str:
         "| setting | winner | maximum | lift | the usual interval of one difference |",
         "|---|--:|--:|--:|--:|",
     ]
+    kept = read(out, (each.name for each in settings()))
     for setting in settings():
-        if (path := file_of(out, setting.name)).exists():
-            found = json.loads(path.read_text())
+        if (found := kept.get(setting.name)) is not None:
             cells = [f"{100 * found[name]:.1f}%" for name in ("winner", "maximum", "lift", "usual")]
             lines.append(f"| {setting.name} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--experiments", type=int, default=2_000, help="of each setting (%(default)s)")
-    parser.add_argument("--out", type=Path, default=Path("out/anytime"), help="where they are kept (%(default)s)")
-    asked = parser.parse_args()
-    asked.out.mkdir(parents=True, exist_ok=True)
-    for setting in settings():
-        if not (path := file_of(asked.out, setting.name)).exists():
-            write_whole(path, json.dumps(measure(setting, asked.experiments), indent=1).encode())
-            print(setting.name, file=sys.stderr, flush=True)
+    asked = arguments(__doc__, "experiments", 2_000, "out/anytime").parse_args()
+    complete(compute, (each.name for each in settings()), asked, asked.experiments, asked.out)
     print(table(asked.out))
     return 0
 

@@ -11,24 +11,21 @@ interval of the winner's mean is computed from the first 100 data sets of each s
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import subprocess
 import sys
-import time
 import zlib
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from kept import arguments, complete, keep, read
 
 import maxmean as mm
 from maxmean.mev.estimate import Estimate
-from maxmean.storage import write_whole
 
 NORMAL = 1.959963984540054
 TOP = 3
@@ -214,18 +211,14 @@ def compare_with_peer(setting: Setting, python: str) -> dict[str, Any]:
     return found
 
 
-def file_of(out: Path, name: str, peer: bool = False) -> Path:
-    return out / f"{zlib.crc32(name.encode()):08x}{'.peer' if peer else ''}.json"
-
-
-def compute(name: str, data_sets: int, out: Path, peer: str) -> str:
+def compute(name: str, data_sets: int, out: Path, peer: str) -> None:
     """Compute one setting, and keep what was found."""
     setting = next(each for each in settings() if each.name == name)
-    found = compare_with_peer(setting, peer) if peer else measure(setting, data_sets)
-    write_whole(file_of(out, name, bool(peer)), json.dumps(found, indent=1).encode())
-    return name
+    keep(compare_with_peer(setting, peer) if peer else measure(setting, data_sets), out, ENDINGS[bool(peer)])
 
 
+ENDINGS = (".json", ".peer.json")
+"""Of the files with our own results, and of those beside the peer's."""
 ANSWERS = {
     "maximum": "maximum width",
     "conditional": "conditional width",
@@ -259,8 +252,7 @@ def _few(name: str) -> bool:
 
 def results(out: Path, peer: bool = False) -> dict[str, dict[str, Any]]:
     """What is there, by setting."""
-    paths = {each.name: file_of(out, each.name, peer) for each in settings()}
-    return {name: json.loads(path.read_text()) for name, path in paths.items() if path.exists()}
+    return read(out, (each.name for each in settings()), ENDINGS[peer])
 
 
 def table(found: dict[str, dict[str, Any]]) -> str:
@@ -312,22 +304,11 @@ def _lines(head: list[str], rows: list[list[str]]) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data-sets", type=int, default=2_000, help="of each setting (%(default)s)")
-    parser.add_argument("--workers", type=int, default=1, help="settings at once (%(default)s)")
-    parser.add_argument("--only", default="", help="settings whose names contain this")
-    parser.add_argument("--out", type=Path, default=Path("out/coverage"), help="where they are kept (%(default)s)")
+    parser = arguments(__doc__, "data-sets", 2_000, "out/coverage")
     parser.add_argument("--peer", default="", metavar="PYTHON", help="compare with multiple-inference instead")
     asked = parser.parse_args()
-    asked.out.mkdir(parents=True, exist_ok=True)
-    chosen = [each.name for each in settings() if asked.only in each.name]
-    missing = [name for name in chosen if not file_of(asked.out, name, bool(asked.peer)).exists()]
-    begin = time.monotonic()
-    with ProcessPoolExecutor(asked.workers) as pool:
-        under_way = [pool.submit(compute, name, asked.data_sets, asked.out, asked.peer) for name in missing]
-        for done, each in enumerate(as_completed(under_way), start=1):
-            left = (time.monotonic() - begin) / done * (len(missing) - done)
-            print(f"[{done} of {len(missing)}, {left / 60:.0f} min left] {each.result()}", file=sys.stderr, flush=True)
+    names, ending = (each.name for each in settings()), ENDINGS[bool(asked.peer)]
+    complete(compute, names, asked, asked.data_sets, asked.out, asked.peer, ending=ending)
     found = results(asked.out)
     print(worst(found), table(found), peers(results(asked.out, peer=True)), sep="\n\n")
     return 0

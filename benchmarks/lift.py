@@ -8,23 +8,19 @@ With 2,000 experiments a setting, a share of 95% has a standard error of half a 
 
 from __future__ import annotations
 
-import argparse
-import json
 import math
 import sys
-import time
 import zlib
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from kept import arguments, complete, keep, read
 
 import maxmean as mm
-from maxmean.storage import write_whole
 
 
 @dataclass(frozen=True)
@@ -141,15 +137,10 @@ def _holds(interval: tuple[float, float], truth: float) -> bool:
     return interval[0] - 1e-12 <= truth <= interval[1] + 1e-12
 
 
-def file_of(out: Path, name: str) -> Path:
-    return out / f"{zlib.crc32(name.encode()):08x}.json"
-
-
-def compute(name: str, experiments: int, out: Path) -> str:
+def compute(name: str, experiments: int, out: Path) -> None:
     """Compute one setting, and keep what was found."""
     setting = next(each for each in settings() if each.name == name)
-    write_whole(file_of(out, name), json.dumps(measure(setting, experiments), indent=1).encode())
-    return name
+    keep(measure(setting, experiments), out)
 
 
 def table(out: Path) -> str:
@@ -159,9 +150,9 @@ def table(out: Path) -> str:
         "| setting | differences | relative | best | best, relative | wrongly beats | best: error, corrected | width |",
         "|---|" + "--:|" * 7,
     ]
+    kept = read(out, (each.name for each in settings()))
     for setting in settings():
-        if (path := file_of(out, setting.name)).exists():
-            found = json.loads(path.read_text())
+        if (found := kept.get(setting.name)) is not None:
             cells = [f"{100 * found[name]:.1f}%" for name in shown]
             cells += [f"{found['best_naive']:+.4f}, {found['best_corrected']:+.4f}", f"{found['width']:.4f}"]
             lines.append(f"| {setting.name} | " + " | ".join(cells) + " |")
@@ -169,22 +160,8 @@ def table(out: Path) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--experiments", type=int, default=2_000, help="of each setting (%(default)s)")
-    parser.add_argument("--workers", type=int, default=1, help="settings at once (%(default)s)")
-    parser.add_argument("--only", default="", help="settings whose names contain this")
-    parser.add_argument("--out", type=Path, default=Path("out/lift"), help="where they are kept (%(default)s)")
-    asked = parser.parse_args()
-    asked.out.mkdir(parents=True, exist_ok=True)
-    missing = [
-        each.name for each in settings() if asked.only in each.name and not file_of(asked.out, each.name).exists()
-    ]
-    begin = time.monotonic()
-    with ProcessPoolExecutor(asked.workers) as pool:
-        under_way = [pool.submit(compute, name, asked.experiments, asked.out) for name in missing]
-        for done, each in enumerate(as_completed(under_way), start=1):
-            left = (time.monotonic() - begin) / done * (len(missing) - done)
-            print(f"[{done} of {len(missing)}, {left / 60:.0f} min left] {each.result()}", file=sys.stderr, flush=True)
+    asked = arguments(__doc__, "experiments", 2_000, "out/lift").parse_args()
+    complete(compute, (each.name for each in settings()), asked, asked.experiments, asked.out)
     print(table(asked.out))
     return 0
 

@@ -8,23 +8,19 @@ same command computes what is missing. With 1,000 data sets a setting, an error 
 
 from __future__ import annotations
 
-import argparse
-import json
 import math
 import sys
-import time
 import zlib
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from kept import arguments, complete, keep, read
 
 import maxmean as mm
-from maxmean.storage import write_whole
 
 Draw = Callable[[np.random.Generator], tuple[np.ndarray, dict[str, Any]]]
 WINNER = ("naive", "conditional", "hybrid", "ke", "shrinkage", "recommended")
@@ -144,15 +140,10 @@ def measure(setting: Setting, data_sets: int) -> dict[str, Any]:
     return {"setting": setting.name, "data_sets": data_sets, **errors}
 
 
-def file_of(out: Path, name: str) -> Path:
-    return out / f"{zlib.crc32(name.encode()):08x}.json"
-
-
-def compute(name: str, data_sets: int, out: Path) -> str:
+def compute(name: str, data_sets: int, out: Path) -> None:
     """Compute one setting, and keep what was found."""
     setting = next(each for each in settings() if each.name == name)
-    write_whole(file_of(out, name), json.dumps(measure(setting, data_sets), indent=1).encode())
-    return name
+    keep(measure(setting, data_sets), out)
 
 
 def table(out: Path) -> str:
@@ -162,7 +153,7 @@ def table(out: Path) -> str:
         "| setting | " + " | ".join(f"{goal}: {name}" for goal, name in columns) + " |",
         "|---|" + "--:|" * len(columns),
     ]
-    done = [json.loads(path.read_text()) for each in settings() if (path := file_of(out, each.name)).exists()]
+    done = read(out, (each.name for each in settings())).values()
     if not done:
         return "\n".join(lines)
     names = [f"{goal} {name}" for goal, name in columns]
@@ -177,22 +168,8 @@ def table(out: Path) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data-sets", type=int, default=1_000, help="of each setting (%(default)s)")
-    parser.add_argument("--workers", type=int, default=1, help="settings at once (%(default)s)")
-    parser.add_argument("--only", default="", help="settings whose names contain this")
-    parser.add_argument("--out", type=Path, default=Path("out/planning"), help="where they are kept (%(default)s)")
-    asked = parser.parse_args()
-    asked.out.mkdir(parents=True, exist_ok=True)
-    missing = [
-        each.name for each in settings() if asked.only in each.name and not file_of(asked.out, each.name).exists()
-    ]
-    begin = time.monotonic()
-    with ProcessPoolExecutor(asked.workers) as pool:
-        under_way = [pool.submit(compute, name, asked.data_sets, asked.out) for name in missing]
-        for done, each in enumerate(as_completed(under_way), start=1):
-            left = (time.monotonic() - begin) / done * (len(missing) - done)
-            print(f"[{done} of {len(missing)}, {left / 60:.0f} min left] {each.result()}", file=sys.stderr, flush=True)
+    asked = arguments(__doc__, "data-sets", 1_000, "out/planning").parse_args()
+    complete(compute, (each.name for each in settings()), asked, asked.data_sets, asked.out)
     print(table(asked.out))
     return 0
 

@@ -8,8 +8,6 @@ With 2,000 experiments a setting, a share of 80% has a standard error of 0.9 poi
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
 import zlib
 from collections.abc import Iterator
@@ -18,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from kept import arguments, complete, keep, read
 
 import maxmean as mm
-from maxmean.storage import write_whole
 
 
 @dataclass(frozen=True)
@@ -76,31 +74,26 @@ def measure(setting: Setting, experiments: int) -> dict[str, Any]:
     }
 
 
-def file_of(out: Path, name: str) -> Path:
-    return out / f"{zlib.crc32(name.encode()):08x}.json"
+def compute(name: str, experiments: int, out: Path) -> None:
+    """Compute one setting, and keep what was found."""
+    setting = next(each for each in settings() if each.name == name)
+    keep(measure(setting, experiments), out)
 
 
 def table(out: Path) -> str:
     """What is there, as a table."""
     lines = ["| setting | observations | asked for | said | reached |", "|---|--:|--:|--:|--:|"]
+    kept = read(out, (each.name for each in settings()))
     for setting in settings():
-        if (path := file_of(out, setting.name)).exists():
-            found = json.loads(path.read_text())
+        if (found := kept.get(setting.name)) is not None:
             cells = [f"{found['n']:,}", *(f"{100 * p:.1f}%" for p in (setting.power, found["said"], found["reached"]))]
             lines.append(f"| {setting.name} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--experiments", type=int, default=2_000, help="of each setting (%(default)s)")
-    parser.add_argument("--out", type=Path, default=Path("out/plans"), help="where they are kept (%(default)s)")
-    asked = parser.parse_args()
-    asked.out.mkdir(parents=True, exist_ok=True)
-    for setting in settings():
-        if not (path := file_of(asked.out, setting.name)).exists():
-            write_whole(path, json.dumps(measure(setting, asked.experiments), indent=1).encode())
-            print(setting.name, file=sys.stderr, flush=True)
+    asked = arguments(__doc__, "experiments", 2_000, "out/plans").parse_args()
+    complete(compute, (each.name for each in settings()), asked, asked.experiments, asked.out)
     print(table(asked.out))
     return 0
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from maxmean.lab.claims import BEYOND, IN_PART, Measured, Verdict, by_origin
 from maxmean.lab.experiment import Results
@@ -154,13 +155,15 @@ def seeds_table(study: Results[Any]) -> str:
 def longer_table(study: Results[Any]) -> str:
     """The runs that are longer than the study's, by million steps: means over the half million before."""
     rows = []
-    for table in study.apart.values():
+    every = pd.concat(study.apart.values())
+    for (game, rate, variant), table in every.groupby(["game", "learning_rate", "variant"]):
         for million in range(1, int(table["step"].max() // 1_000_000) + 1):
             end = million * 1_000_000
             window = table[(table["step"] > end - 500_000) & (table["step"] <= end)]
             runs = window.groupby("seed")[["test_return", "bias", "value"]].mean()
-            rows.append([str(million), *(_number(runs[column].to_numpy(), column) for column in runs)])
-    return _table(["million steps", "return", "bias", "mean Q"], rows)
+            numbers = (_number(runs[column].to_numpy(), column) for column in runs)
+            rows.append([_title(game), f"`{variant}`", power(rate), str(million), *numbers])
+    return _table(["game", "agent", "learning rate", "million steps", "return", "bias", "mean Q"], rows)
 
 
 def agent_table(study: Results[Any], ends: Ends) -> str:

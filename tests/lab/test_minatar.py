@@ -147,11 +147,18 @@ def test_a_group_may_have_a_number_of_steps_of_its_own() -> None:
 
 
 def test_the_studys_longer_runs_are_those_of_the_papers_scale() -> None:
-    """The shard is known by its content, whichever study it was trained for."""
-    chosen = "games=space_invaders seeds=5 learning_rates=10^-4.5 heads=ke-bdqn single= maxmin="
-    (own,) = MINATAR.shards(ExperimentJob.of(MINATAR, "paper", chosen.split()).settings, 0)
+    """A shard is known by its content, whichever study it was trained for."""
+    chosen = (
+        "games=space_invaders seeds=5 learning_rates=10^-4.5 heads=ke-bdqn single= maxmin=",
+        "games=space_invaders seeds=5 learning_rates=10^-4.5 heads= single=dqn maxmin=",
+        "games=breakout seeds=5 learning_rates=10^-4.5 heads= single=dqn maxmin=",
+        "games=breakout seeds=5 learning_rates=10^-5 heads= single=dqn maxmin=",
+    )
+    jobs = [ExperimentJob.of(MINATAR, "paper", each.split()) for each in chosen]
+    own = [shard.key for job in jobs for shard in MINATAR.shards(job.settings, 0)]
     study = [shard for shard in MINATAR.shards(MINATAR.settings("study"), 0) if shard.settings["steps"] > STEPS]
-    assert [shard.key for shard in study] == [own.key] == ["5b0d2655cb66dc3124b8"]
+    assert [shard.key for shard in study] == own
+    assert own[0] == "5b0d2655cb66dc3124b8"
 
 
 @pytest.mark.usefixtures("small_networks")
@@ -184,13 +191,16 @@ def shipped() -> Results[Settings]:
 def test_longer_runs_change_no_verdict(shipped: Results[Settings]) -> None:
     found = shipped
     ((own, table),) = found.apart.items()
-    assert (own.steps, len(table), {*table["variant"]}) == (5_000_000, 5 * 500, {"ke-bdqn"})
+    assert (own.steps, len(table), {*table["variant"]}) == (5_000_000, 4 * 5 * 500, {"ke-bdqn", "dqn"})
     assert found.table["step"].max() == STEPS
     assert judge(MINATAR, found) == judge(MINATAR, replace(found, apart={}))
     figure = long_figure(found, "space_invaders")
     labels = [line.get_label() for line in figure.axes[0].lines]
-    assert labels == ["ke-bdqn: 5 seeds, 5 million", "ke-bdqn: 5 seeds, 1 million"]
-    assert [np.asarray(line.get_xdata())[-1] for line in figure.axes[0].lines] == [5_000_000, 1_000_000]
+    both = ("5 seeds, 5 million", "5 seeds, 1 million")
+    assert labels == [f"{name}: {each}" for name in ("dqn", "ke-bdqn") for each in both]
+    assert [np.asarray(line.get_xdata())[-1] for line in figure.axes[0].lines] == 2 * [5_000_000, 1_000_000]
+    rates = [line.get_label() for line in long_figure(found, "breakout").axes[0].lines]
+    assert rates == ["dqn with 10^-5: 5 seeds, 5 million", "dqn: 5 seeds, 5 million", "dqn: 20 seeds, 1 million"]
 
 
 def test_further_groups_belong_to_the_games_that_are_chosen() -> None:

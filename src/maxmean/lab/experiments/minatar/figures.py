@@ -10,7 +10,7 @@ import numpy as np
 from ...aggregate import band
 from ...figures import GREY, canvas, caption, colour_of, line, logarithmic
 from .ends import at_the_end, other_seeds
-from .variants import COLUMNS, middle_rate
+from .variants import COLUMNS, middle_rate, power
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,7 +92,8 @@ def long_figure(results: Results[Settings], game: str) -> Figure:
                     if len(shown):
                         x, values = _curves(shown, column)
                         value, low, high = band([values], rng)
-                        name = f"{label}: {len(values)} seeds, {steps / 1e6:g} million"
+                        where = "" if other == rate else f" with {power(other)}"
+                        name = f"{label}{where}: {len(values)} seeds, {steps / 1e6:g} million"
                         line(ax, x, value, name, k, low=low, high=high, colour=colour)
         if column == "bias":
             ax.axhline(0, color=GREY, lw=0.8)

@@ -42,9 +42,14 @@ MORE_SEEDS = (
     "seaquest@10^-4.5 dqn ddqn seeds=5-19",
 )
 """Twenty seeds in all where five left D1 and D2 undecided; how many was fixed before any of them was run."""
-LONGER = ("space_invaders@10^-4.5 ke-bdqn steps=5000000",)
-"""What the study has of the paper's five million steps. It is shown beside the others, and no claim is judged by it: D6, which
-speaks of this game, compares the agent with all others."""
+LONGER = (
+    "space_invaders@10^-4.5 ke-bdqn steps=5000000",
+    "space_invaders@10^-4.5 dqn steps=5000000",
+    "breakout@10^-4.5 dqn steps=5000000",
+    "breakout@1e-5 dqn steps=5000000",
+)
+"""What the study has of the paper's five million steps. It is shown beside the others, and no claim is judged by it: those
+that speak of the end of training compare agents that have no such runs yet."""
 FIFTHS = tuple(f"{name}_fifth_{fifth}" for name in ("value", "bias") for fifth in range(5))
 COUNTED = ("epsilon", "episodes", "bias_pairs", "diverged")
 MEASURED = ("test_return", "bias", "bias_error", "alpha", "scale", "loss", "value", "train_return", *FIFTHS)

@@ -6,6 +6,8 @@ import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -226,6 +228,10 @@ def estimate(
     plot: Annotated[
         str | None, typer.Option(metavar="FILE", help="Also draw a picture (.png, .pdf or .svg).", show_default=False)
     ] = None,
+    report: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Also write one page to send (.html).", show_default=False),
+    ] = None,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", metavar="", help="No notes and no progress on standard error.")
     ] = False,
@@ -238,7 +244,7 @@ def estimate(
     """  # noqa: E501  (a line break here is one in the help)
     from rich.console import Console
 
-    from ..mev import picture, show
+    from ..mev import page, picture, show
     from ..mev.compare import compare_problem
     from ..mev.data.collect import read_options
     from ..mev.data.covariance import read_covariances
@@ -253,6 +259,8 @@ def estimate(
     settings = Settings(alpha, parse_kernel(kernel), draws, parts)
     if plot is not None:
         picture.check_figure(plot)
+    if report is not None:
+        page.check_page(report)
     if covariance is not None and unpaired:
         raise ArgumentError(
             "--unpaired says that nothing belongs together, and --covariance how much it does: choose one"
@@ -289,8 +297,10 @@ def estimate(
     )
     with _progress(notes, "reading", 1.0) as progress:
         found = read_options(stream_table(source, progress, sheet), columns, reading)
-    if unpaired:
-        found = found.unpaired()
+    name = "standard input" if source == "-" else show.escaped(source)
+    found = replace(
+        found.unpaired() if unpaired else found, source="standard input" if source == "-" else Path(source).name
+    )
     try:
         problem = Problem.of(
             found,
@@ -305,9 +315,11 @@ def estimate(
         raise DataError(f"{error} (the table was taken for {found.taken_for})") from None
     with _progress(notes, "bias", resamples) as resampling:
         comparison = compare_problem(problem, methods, level=level, progress=resampling)
-    if plot is not None:
-        picture.plot(comparison, plot)
-    name = "standard input" if source == "-" else show.escaped(source)
+    with picture.told() as lacking:
+        if plot is not None:
+            picture.plot(comparison, plot)
+    if report is not None:
+        page.write_page(comparison, report)
     notes.print(f"Read {name} as {show.escaped(found.taken_for)}.", style="dim")
     if as_json:
         print(json.dumps(comparison.to_dict(), indent=2, allow_nan=False), flush=True)
@@ -315,6 +327,10 @@ def estimate(
         show.print_answer(comparison)
     if plot is not None:
         notes.print(f"Picture: {show.escaped(plot)}", style="dim")
+    for sentence in lacking:
+        notes.print(f"note: {sentence}", style="yellow")
+    if report is not None:
+        notes.print(f"Report: {show.escaped(report)}", style="dim")
 
 
 class _Meter:

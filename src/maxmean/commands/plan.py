@@ -120,14 +120,17 @@ def plan(
         )
         name = "standard input" if source == "-" else show.escaped(source)
         notes.print(f"Read {name} as {show.escaped(pilot.taken_for)}.", style="dim")
-    if plot is not None:
-        found.plot(plot)
+    with picture.told() as lacking:
+        if plot is not None:
+            found.plot(plot)
     if as_json:
         print(json.dumps(found.to_dict(), indent=2, allow_nan=False), flush=True)
     else:
         show.print_plan(found)
     if plot is not None:
         notes.print(f"Picture: {show.escaped(plot)}", style="dim")
+    for sentence in lacking:
+        notes.print(f"note: {sentence}", style="yellow")
 
 
 def _numbers(name: str, text: str | None) -> object:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..lazy import lazily
 from .data import Counts, Samples, Summaries
 from .ensemble import ensemble_target
-from .errors import ArgumentError, DataError, DataWarning, KernelError
+from .errors import ArgumentError, DataError, DataWarning, KernelError, PictureWarning
 from .estimators import (
     average_estimate,
     cross_validation_estimate,
@@ -51,6 +51,7 @@ __all__ = [
     "Indicator",
     "Kernel",
     "KernelError",
+    "PictureWarning",
     "Samples",
     "Settings",
     "Softmax",

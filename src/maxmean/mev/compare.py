@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -21,6 +22,7 @@ from .winner import NamedWinner, OptionMean
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 
 _PREFERRED = ("ke", "ke*", "te", "te*", "we", "cve", "mme", "de")
@@ -137,13 +139,20 @@ class Comparison:
 
     def sentence(self) -> str:
         """The answer in plain words."""
-        from .show import decimals_for, number, visible
+        from .answer import plain
+
+        return plain(self.worded())
+
+    def worded(self) -> str:
+        """:meth:`sentence`, with names marked for what sets text in two directions; see :func:`maxmean.mev.answer.among`."""
+        from .answer import among
+        from .show import decimals_for, number
 
         best = "smallest" if self.problem.lower_is_better else "largest"
         head, answer = self.winner, self.answer
-        among = len(self.best_set)
-        others = f"the best is one of {among} options" if among > 1 else "no other option may be the best"
-        name, places = visible(head.option), decimals_for(self.problem.standard_errors)
+        possible = len(self.best_set)
+        others = f"the best is one of {possible} options" if possible > 1 else "no other option may be the best"
+        name, places = among(head.option), decimals_for(self.problem.standard_errors)
         own = head.recommended
         naive, fair, planned, *ends = (
             number(value, places) for value in (head.naive, answer.value, own.value, *self.maximum, *own.interval)
@@ -161,11 +170,17 @@ class Comparison:
         claim = f"{claim}; with {name}, plan with {planned} ({own.method}), {ends[2]} to {ends[3]}"
         return f"{name} has the {best} mean, {naive}, but it was picked for looking good: {claim}; {others}{_over_control(self)}."
 
-    def plot(self, path: str) -> None:
-        """Draw the options and where each method puts the best; write it to ``path`` (.png, .pdf or .svg)."""
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
+        """Draw the options and where each method puts the best; with a ``path`` (.png, .pdf or .svg), write it there."""
         from .picture import plot
 
-        plot(self, path)
+        return plot(self, path)
+
+    def report(self, path: str | os.PathLike[str]) -> None:
+        """Write one page to send: an HTML file with the sentence, the picture, the tables and what the words mean."""
+        from .page import write_page
+
+        write_page(self, path)
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain data, numbers at full precision; what is infinite or unknown is None."""
@@ -220,9 +235,9 @@ class Comparison:
         return self.table().to_string()
 
     def _repr_html_(self) -> str:
-        from .show import html_comparison
+        from .page import view
 
-        return html_comparison(self)
+        return view(self, biases=True)
 
 
 def compare(data: Any = None, methods: Sequence[str] | None = None, *, level: float = 0.95, **how: Any) -> Comparison:
@@ -265,21 +280,27 @@ def compare_problem(
     return Comparison(problem, estimates, skipped, problem.winner(level), level)
 
 
+def alone(est: Estimate, level: float) -> Comparison:
+    """One estimate as a comparison; nothing is simulated."""
+    return Comparison(est.problem, {est.method: est}, {}, est.problem.winner(level), level)
+
+
 def _over_control(comparison: Comparison) -> str:
     """What the sentence says about the control, if there is one."""
-    from .show import decimals_for, percent, signed, visible
+    from .answer import among
+    from .show import decimals_for, percent, signed
 
     lift, places = comparison.lift, decimals_for(comparison.problem.standard_errors)
     if lift is None:
         return ""
-    best, control = lift.best, visible(lift.control)
+    best, control = lift.best, among(lift.control)
     low, high = (signed(end, places) for end in best.recommended.interval)
     value = f"{signed(best.recommended.value, places)} ({percent(best.relative.value)})"
     count = len(lift.beats)
     those = "no option beats it" if not count else f"{count} of {len(lift.options)} options beat{'s' * (count == 1)} it"
     if count == len(lift.options) == 1:
         those = "it beats it"
-    return f"; over the control {control}, expect {value} of {visible(best.option)}, {low} to {high}, and {those}"
+    return f"; over the control {control}, expect {value} of {among(best.option)}, {low} to {high}, and {those}"
 
 
 def _lift(lift: NamedLift) -> dict[str, Any]:

@@ -13,6 +13,10 @@ class DataWarning(UserWarning):
     """What was guessed or left out when data were read, and changes the answer; the message is one sentence."""
 
 
+class PictureWarning(UserWarning):
+    """What a picture cannot show, for want of a font; the message is one sentence."""
+
+
 class ArgumentError(MaxmeanError):
     """An argument or a setting outside its range; the message is one sentence that names it and says what it may be."""
 

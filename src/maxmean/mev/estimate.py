@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,9 @@ from .winner import NamedTop, NamedWinner
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
+
+    from .compare import Comparison
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,6 +145,25 @@ class Estimate:
         }
         return pd.DataFrame({k: v for k, v in columns.items() if v is not None}, index=self._index)
 
+    def sentence(self, level: float = 0.95) -> str:
+        """The answer in plain words.
+
+        >>> estimate(successes={"red": 30, "blue": 36}, trials=1000).sentence().partition(": ")[0]
+        'blue has the largest mean, 0.0360, but it was picked for looking good'
+        """
+        return self._alone(level).sentence()
+
+    def plot(self, path: str | os.PathLike[str] | None = None, level: float = 0.95) -> Figure:
+        """Draw the options and where the best is; with a ``path`` (.png, .pdf or .svg), write it there."""
+        return self._alone(level).plot(path)
+
+    def report(self, path: str | os.PathLike[str], level: float = 0.95) -> None:
+        """Write one page to send: an HTML file with the sentence, the picture, the tables and what the words mean.
+
+        It has this method alone; ``maxmean.compare(...).report(path)`` puts all beside each other.
+        """
+        self._alone(level).report(path)
+
     def __repr__(self) -> str:
         best = "lowest" if self.problem.lower_is_better else "largest"
         count, total = len(self.options), len(self.problem.names)
@@ -149,9 +172,14 @@ class Estimate:
         )
 
     def _repr_html_(self) -> str:
-        from .show import html_page
+        from .page import view
 
-        return html_page(self)
+        return view(self._alone(0.95), biases=False)
+
+    def _alone(self, level: float) -> Comparison:
+        from .compare import alone
+
+        return alone(self, level)
 
     @property
     def _index(self) -> pd.Index:

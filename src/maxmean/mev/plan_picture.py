@@ -16,7 +16,7 @@ _BLUE, _GREY, _GREEN = "#1f6fb2", "#a3adb8", "#15803d"
 def plot_plan(plan: Plan, path: str) -> None:
     """Draw a plan's curve and write it to ``path`` (.png, .pdf or .svg), whole or not at all."""
     kind = check_figure(path)
-    with canvas((7, 4)) as figure:
+    with canvas((7, 4), [visible(name, 28) for name in (plan.best, plan.control or "")], kind) as figure:
         axes = figure.add_subplot()
         n = [each.n for each in plan.curve]
         if plan.width is None:

@@ -89,6 +89,8 @@ class Problem:
     """The option that the others are compared with, if one was named."""
     planned: int | None = None
     """Observations of each option at which always-valid intervals are shortest; None for intervals that hold for one look."""
+    source: str = ""
+    """The name of the file that the data were read from."""
     _evaluations: dict[str, Evaluation] = field(default_factory=dict, init=False, repr=False)
     _biases: dict[str, EstimatorBias] = field(default_factory=dict, init=False, repr=False)
 
@@ -147,6 +149,7 @@ class Problem:
             options.remarks,
             control,
             planned,
+            options.source,
         )
 
     @property

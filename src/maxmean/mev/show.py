@@ -1,28 +1,21 @@
-"""How answers look: on a terminal, in a notebook, in a picture. Names are data: shown, never interpreted."""
+"""How answers look on a terminal, and how names and numbers look everywhere. Names are data: shown, never interpreted."""
 
 from __future__ import annotations
 
-import html
 import math
 import unicodedata
 from collections.abc import Sequence
 from itertools import accumulate, takewhile
 from typing import TYPE_CHECKING
 
-from .data import Summaries
-from .methods import described
-
 if TYPE_CHECKING:
-    import pandas as pd
     from rich.console import RenderableType
     from rich.table import Table
 
+    from .answer import Grid
     from .compare import Comparison
-    from .estimate import Estimate
-    from .inference import WinnerMean
     from .plan import Plan
 
-_ROWS = 20  # options listed on a terminal or in a picture; the leading ones
 _WIDTH = 40
 
 
@@ -101,24 +94,16 @@ def terminal(comparison: Comparison) -> RenderableType:
     from rich.console import Group
     from rich.text import Text
 
-    problem = comparison.problem
-    better = "lower is better" if problem.lower_is_better else "higher is better"
-    together = ", with covariances" if isinstance(problem.data, Summaries) else ", rows paired"
-    paired = together if problem.data.covariances is not None else ""
-    always = "" if problem.planned is None else ", intervals hold at every look"
-    head = Text(f"{len(problem.names)} options, {better}{paired}{always}")
-    reasons: dict[str, list[str]] = {}
-    for method, reason in comparison.skipped.items():
-        reasons.setdefault(reason, []).append(method)
-    skipped = [Text(f"not shown: {', '.join(which)} ({reason})", style="dim") for reason, which in reasons.items()]
+    from .answer import about, best_mean, not_shown
+
+    options, estimates, *others = _tables(comparison)
     return Group(
-        head,
-        _options_table(comparison),
-        _estimates_table(comparison),
-        *skipped,
-        _maximum(comparison),
-        _winner_table(comparison),
-        *_lift_tables(comparison),
+        Text(about(comparison)),
+        options,
+        estimates,
+        *(Text(line, style="dim") for line in not_shown(comparison)),
+        Text(f"{best_mean(comparison)} \n", style="bold"),
+        *others,
         *(Text(f"note: {visible(note, 300)}", style="yellow") for note in comparison.notes),
         Text(comparison.sentence(), style="bold"),
     )
@@ -128,11 +113,15 @@ def print_answer(comparison: Comparison) -> None:
     """Print the whole answer. On a terminal too narrow for the tables, lines wrap; numbers are never cut."""
     from rich.console import Console
     from rich.measure import Measurement
+    from rich.text import Text
+
+    from .answer import best_mean
 
     console = Console(markup=False, highlight=False, emoji=False)
     answer = terminal(comparison)
     needed = max(
-        Measurement.get(console, console.options.update(max_width=300), part).maximum for part in _tables(comparison)
+        Measurement.get(console, console.options.update(max_width=300), part).maximum
+        for part in [Text(best_mean(comparison)), *_tables(comparison)]
     )
     console.width = max(console.width, min(needed, 300))
     console.print(answer)
@@ -156,50 +145,33 @@ def print_plan(plan: Plan) -> None:
 
 
 def _tables(comparison: Comparison) -> list[RenderableType]:
-    answers = [_options_table(comparison), _estimates_table(comparison), _maximum(comparison)]
-    return [*answers, _winner_table(comparison), *_lift_tables(comparison)]
+    from .answer import Shown, estimates_grid, lift_grids, options_grid, winner_grid
+
+    shown = Shown()
+    grids = [options_grid(comparison, shown), estimates_grid(comparison), winner_grid(comparison, shown)]
+    return [_drawn(grid) for grid in [*grids, *lift_grids(comparison, shown)]]
 
 
-def _options_table(comparison: Comparison) -> RenderableType:
+def _drawn(grid: Grid) -> Table:
+    """A table for a terminal."""
     from rich.text import Text
 
-    problem = comparison.problem
-    places = decimals_for(problem.standard_errors)
-    table = _table("The options", "option", "n", "mean", "std. error", "shrunk", "P(best)", "rank", "best?")
-    sizes, chances = problem.data.n, problem.probability_best
-    shrunk, ranks, best = comparison.shrunk, comparison.ranks, set(comparison.best_set)
-    order = sorted(range(len(problem.names)), key=lambda k: -problem.direction * problem.means[k])
-    for k in order[:_ROWS]:
-        name = problem.names[k]
-        table.add_row(
-            Text(visible(name)),
-            f"{sizes[k]:,}" if sizes is not None else "",
-            number(problem.means[k], places),
-            number(problem.standard_errors[k], places + 1),
-            number(shrunk[k, 0], places),
-            f"{chances[k]:.1%}",
-            f"{ranks[k, 0]:,} to {ranks[k, 1]:,}" if ranks[k, 0] < ranks[k, 1] else f"{ranks[k, 0]:,}",
-            Text("maybe", style="green") if name in best else "",
-        )
-    if len(order) > _ROWS:
-        table.add_row(Text(f"… and {len(order) - _ROWS:,} more", style="dim"))
-    return table
+    from .answer import Range, Sign, plain
 
-
-def _estimates_table(comparison: Comparison) -> RenderableType:
-    places = decimals_for(comparison.problem.standard_errors)
-    table = _table("How good is the best one?", "method", "", "estimate", "bias", "options", left=2)
-    for method, est in comparison.estimates.items():
-        table.add_row(
-            method,
-            described(method, comparison.problem.lower_is_better),
-            number(est.value, places),
-            " to ".join(signed(end, places) for end in est.bias().interval),
-            f"{len(est.options)}",
-            style="dim" if method == "me" else "bold" if method == comparison.answer.method else None,
-        )
-    table.caption = "bias: from the smallest to the largest that the data allow"
-    table.caption_justify = "left"
+    styles = {0: None, 1: "bold", -1: "dim"}
+    table = _table(plain(grid.title), *grid.columns, left=grid.left)
+    for line in grid.lines:
+        cells = []
+        for cell in line.cells:
+            if isinstance(cell, Range):
+                cells.append(Text(f"{cell.low} to {cell.high}"))
+            else:
+                cells.append(Text(cell.word, style="green") if isinstance(cell, Sign) else Text(cell))
+        table.add_row(*cells, style=styles[line.stress])
+    if grid.hidden:
+        table.add_row(Text(f"… and {grid.hidden:,} more", style="dim"))
+    if grid.caption:
+        table.caption, table.caption_justify = grid.caption, "left"
     return table
 
 
@@ -222,75 +194,6 @@ def percent(share: float) -> str:
     return f"{share:+,.1%}" if math.isfinite(share) else number(share)
 
 
-def _maximum(comparison: Comparison) -> RenderableType:
-    from rich.text import Text
-
-    ends = _range(comparison.maximum, decimals_for(comparison.problem.standard_errors))
-    best = "smallest" if comparison.problem.lower_is_better else "largest"
-    return Text(f"The {best} true mean, {comparison.level:.0%} interval: {ends} \n", style="bold")
-
-
-def _winner_table(comparison: Comparison) -> RenderableType:
-    from rich.text import Text
-
-    winner, places = comparison.winner, decimals_for(comparison.problem.standard_errors)
-    interval = f"{comparison.level:.0%} interval"
-    if winner.tied:
-        table = _table(f"The {len(winner.tied):,} that share the best mean", "own mean of", "to plan with", interval)
-        for tie in winner.tied[:_ROWS]:
-            table.add_row(Text(visible(tie.option)), number(tie.value, places), _range(tie.interval, places))
-        if len(winner.tied) > _ROWS:
-            table.add_row(Text(f"… and {len(winner.tied) - _ROWS:,} more", style="dim"))
-        return table
-    table = _table(f"The winner, {visible(winner.option)}", "its own mean", "value", interval)
-    table.add_row("as observed", number(winner.naive, places), "", style="dim")
-    rows: dict[str, WinnerMean] = {}
-    if comparison.problem.planned is None:  # else all intervals are the same
-        rows = {"corrected, given that it won": winner.conditional, "corrected, hybrid": winner.hybrid}
-    rows["to plan with, shrinkage"] = winner.recommended
-    for kind, mean in rows.items():
-        style = "bold" if mean is winner.recommended else None
-        table.add_row(kind, number(mean.value, places), _range(mean.interval, places), style=style)
-    return table
-
-
-def _lift_tables(comparison: Comparison) -> list[RenderableType]:
-    """Every option beside the control, best first, and the best one's lift; nothing without a control."""
-    from rich.text import Text
-
-    lift, places = comparison.lift, decimals_for(comparison.problem.standard_errors)
-    if lift is None:
-        return []
-    interval = f"{lift.level:.0%} interval"
-    control = visible(lift.control)
-    table = _table(f"Lift over {control}", "option", "difference", interval, "relative", interval, "beats it?")
-    order = sorted(lift.options, key=lambda each: -comparison.problem.direction * each.difference)
-    for each in order[:_ROWS]:
-        table.add_row(
-            Text(visible(each.option)),
-            signed(each.difference, places),
-            " to ".join(signed(end, places) for end in each.interval),
-            percent(each.relative),
-            " to ".join(percent(end) for end in each.relative_interval),
-            Text("yes", style="green") if each.beats else "",
-        )
-    if len(order) > _ROWS:
-        table.add_row(Text(f"… and {len(order) - _ROWS:,} more", style="dim"))
-    table.caption, table.caption_justify = "all of these hold at once", "left"
-    best = _table(f"The lift of the best, {visible(lift.best.option)}", "over the control", "value", interval)
-    best.add_row("as observed", signed(lift.best.naive, places), "", style="dim")
-    own = lift.best.recommended
-    ends = " to ".join(signed(end, places) for end in own.interval)
-    best.add_row("to plan with, shrinkage", signed(own.value, places), ends, style="bold")
-    ends = " to ".join(percent(end) for end in lift.best.relative.interval)
-    best.add_row("the same, relative", percent(lift.best.relative.value), ends, style="bold")
-    return [table, best]
-
-
-def _range(ends: tuple[float, float], places: int) -> str:
-    return f"{number(ends[0], places)} to {number(ends[1], places)}"
-
-
 def _table(title: str, *columns: str, left: int = 1) -> Table:
     """An empty table, its first ``left`` columns flush left and the others flush right; those are never cut."""
     from rich import box
@@ -302,20 +205,3 @@ def _table(title: str, *columns: str, left: int = 1) -> Table:
         words = k < left
         table.add_column(column, justify="left" if words else "right", no_wrap=not words, overflow="fold")
     return table
-
-
-def html_page(estimate: Estimate) -> str:
-    """Notebook view of one estimate."""
-    return f"<p><b>{html.escape(repr(estimate))}</b></p>{_html_table(estimate.table())}"
-
-
-def html_comparison(comparison: Comparison) -> str:
-    """Notebook view of a comparison."""
-    options = next(iter(comparison.estimates.values())).table().drop(columns="weight")
-    sentence = html.escape(comparison.sentence())
-    lift = "" if comparison.lift is None else _html_table(comparison.lift.table())
-    return f"<p>{sentence}</p>{_html_table(comparison.table())}{_html_table(options)}{lift}"
-
-
-def _html_table(frame: pd.DataFrame) -> str:
-    return frame.rename(index=visible).to_html(escape=True, float_format=number, max_rows=_ROWS)

@@ -50,7 +50,8 @@ def as_options(
         chosen = replace(_column_names(given), covariance=matrix)
         most = MOST_VALUES if isinstance(data, str | os.PathLike) else math.inf  # a frame is in memory already
         options = read_options(_batches(data, reading.sheet), chosen, replace(reading, paired=paired), most=most)
-        return _named_and_paired(options, names, paired)
+        source = os.path.basename(os.fspath(data)) if isinstance(data, str | os.PathLike) else ""
+        return replace(_named_and_paired(options, names, paired), source=source)
     if reading.where or reading.options or reading.decimal or "layout" in given:
         raise ArgumentError("where, options, decimal and layout choose from a table: a file or a DataFrame")
     if data is None:

@@ -24,6 +24,8 @@ class Options:
     """Whether row k of every option may be treated as a pair if ``te*`` or ``ke*`` is requested."""
     remarks: tuple[str, ...] = ()
     """What was guessed or left out when the input was read, and changes the answer: a sentence each."""
+    source: str = ""
+    """The name of the file that it was read from."""
 
     def unpaired(self) -> Options:
         """The same options, with rows that do not belong together."""

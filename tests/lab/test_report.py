@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
+from browser import BROWSER, browse
 from maxmean.lab import report
 from maxmean.lab.claims import Measured, Verdict
 from maxmean.lab.experiments import EXPERIMENTS, find_experiments
@@ -19,8 +19,6 @@ from maxmean.lab.figures import canvas, inline_svg, line, save
 from maxmean.lab.report import _claims_table, _page, write_report
 from maxmean.lab.run import SHIPPED
 from maxmean.lab.store import Store, StoreError
-
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
 @pytest.fixture(scope="module")
@@ -143,19 +141,6 @@ def test_identifiers_of_figures_do_not_collide(page: Path) -> None:
 def test_an_empty_store_has_no_report(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="no experiment is complete"):
         write_report(Store(tmp_path / "out"), tmp_path / "report")
-
-
-def browse(page: Path, folder: Path) -> tuple[str, str]:
-    """Open a page in a headless browser that reaches no network; the page as built, and what its console said."""
-    assert BROWSER is not None
-    command = [
-        *(BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--dump-dom"),
-        *("--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-extensions"),
-        *("--host-resolver-rules=MAP * ~NOTFOUND", f"--user-data-dir={folder / 'profile'}", "--enable-logging=stderr"),
-        page.resolve().as_uri(),
-    ]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-    return run.stdout, "\n".join(line for line in run.stderr.splitlines() if "CONSOLE" in line)
 
 
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine; continuous integration installs one")

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import maxmean as mm
-from maxmean.mev import picture
+from inside import maxmean
+from maxmean.mev import PictureWarning, fonts, picture
 from maxmean.mev.show import visible
 from seldom import mostly_slow
 from strangers import nothing_runs
@@ -40,14 +41,46 @@ ODD = [
 
 @pytest.mark.parametrize("name", mostly_slow(ODD, ["$\\frac", "<script>x</script>", "a\nb", "", "L" * 500]))
 def test_names_are_text(name: str, tmp_path: Path) -> None:
-    """Without a warning: pytest makes errors of them."""
+    """Without a warning of Matplotlib's: pytest makes errors of them."""
     for k, values in enumerate(([5.0, 6.0, 5.5], [-5.0, -6.0, -4.0])):  # as the winner and as the other
         comparison = mm.compare({name: values, "other": [1.0, 2.0, 1.2]}, ["ke"], resamples=10)
         picture.plot(comparison, str(tmp_path / f"{k}.svg"))
         found = texts(tmp_path / f"{k}.svg")
         assert visible(name, 28) in found
         assert any(text.startswith(f"{visible((name, 'other')[k], 28)}'s own mean") for text in found)
-    picture.plot(comparison, str(tmp_path / "x.png"))
+    with picture.told() as lacking:  # other machines have other fonts
+        picture.plot(comparison, str(tmp_path / "x.png"))
+    assert bool(lacking) == bool(fonts.fonts_for([visible(name, 28)]).missing)
+
+
+def test_what_no_font_has_is_said_where_it_would_be_a_box(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a machine with no fonts but Matplotlib's own, which has no Japanese: in .png, and not in .svg, where text stays text."""
+    monkeypatch.setattr(fonts, "_others", lambda: ())
+    comparison = mm.compare({"日本": [1.0, 2.0], "b": [2.0, 3.0]}, ["ke"], resamples=5)
+    with pytest.warns(PictureWarning, match="no font on this machine has 日 本, .* such as Noto Sans CJK, "):
+        comparison.plot(tmp_path / "x.png")
+    comparison.plot(tmp_path / "x.svg")
+    table = tmp_path / "t.csv"
+    table.write_text("option,mean,se\n日本,1,0.5\nb,2,0.5\n")
+    answer = maxmean("estimate", table, "-m", "ke", "--resamples", "5", "--plot", tmp_path / "y.png")
+    assert answer.returncode == 0
+    assert "note: no font on this machine has 日 本," in answer.stderr
+
+
+def test_fonts_have_the_characters_that_they_were_found_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A family is taken if it has a character that those before it lack, as DejaVu Serif has one that Sans Mono lacks."""
+    monkeypatch.setattr(fonts, "FIRST", "DejaVu Sans Mono")
+    monkeypatch.setattr(fonts, "_others", lambda: ("no such family", "STIXSizeOneSym", "DejaVu Serif"))
+    found = fonts.fonts_for(["abc", "\N{MATHEMATICAL DOUBLE-STRUCK CAPITAL A}\ue000"])
+    assert found.families == ["DejaVu Sans Mono", "DejaVu Serif"]
+    assert found.missing == "\ue000"
+    assert fonts.fonts_for(["abc"]) == (["DejaVu Sans Mono"], "")
+    assert fonts.fonts_for(["abc"]).sentence() == ""
+
+
+def test_a_picture_without_a_path_is_a_figure() -> None:
+    figure = mm.estimate({"a": [1.0, 2.0], "b": [2.0, 3.0]}).plot()
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["b", "a"]
 
 
 @pytest.mark.parametrize(

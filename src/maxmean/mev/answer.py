@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from .lift import NamedLift
 
 
-class Range(NamedTuple):
-    """From one end to the other."""
+class Between(NamedTuple):
+    """From one number to another."""
 
     low: str
     high: str
@@ -28,10 +28,10 @@ class Sign(NamedTuple):
     word: str
 
 
-Cell = str | Range | Sign
+Cell = str | Between | Sign
 
 
-class Line(NamedTuple):
+class Entry(NamedTuple):
     """A row of a table; ``stress`` is 1 for the row to read first, -1 for one to read last."""
 
     cells: tuple[Cell, ...]
@@ -44,7 +44,7 @@ class Grid:
 
     title: str
     columns: tuple[str, ...]
-    lines: tuple[Line, ...]
+    lines: tuple[Entry, ...]
     left: int = 1
     hidden: int = 0
     """Rows that are not shown, at the end."""
@@ -116,7 +116,7 @@ def options_grid(comparison: Comparison, shown: Shown) -> Grid:
     shrunk, ranks, best = comparison.shrunk, comparison.ranks, set(comparison.best_set)
     order = ranking(comparison)
     lines = [
-        Line(
+        Entry(
             (
                 visible(problem.names[k], shown.width),
                 f"{sizes[k]:,}" if sizes is not None else "",
@@ -124,7 +124,7 @@ def options_grid(comparison: Comparison, shown: Shown) -> Grid:
                 number(problem.standard_errors[k], places + 1),
                 number(shrunk[k, 0], places),
                 f"{chances[k]:.1%}",
-                Range(f"{ranks[k, 0]:,}", f"{ranks[k, 1]:,}") if ranks[k, 0] < ranks[k, 1] else f"{ranks[k, 0]:,}",
+                Between(f"{ranks[k, 0]:,}", f"{ranks[k, 1]:,}") if ranks[k, 0] < ranks[k, 1] else f"{ranks[k, 0]:,}",
                 Sign("maybe") if problem.names[k] in best else "",
             )
         )
@@ -138,12 +138,12 @@ def estimates_grid(comparison: Comparison) -> Grid:
     """Where each method puts the best mean."""
     places = decimals_for(comparison.problem.standard_errors)
     lines = [
-        Line(
+        Entry(
             (
                 method,
                 described(method, comparison.problem.lower_is_better),
                 number(est.value, places),
-                Range(*(signed(end, places) for end in est.bias().interval)),
+                Between(*(signed(end, places) for end in est.bias().interval)),
                 f"{len(est.options)}",
             ),
             stress=-1 if method == "me" else int(method == comparison.answer.method),
@@ -168,7 +168,7 @@ def winner_grid(comparison: Comparison, shown: Shown) -> Grid:
             f"The {len(winner.tied):,} that share the best mean",
             ("own mean of", "to plan with", interval),
             tuple(
-                Line((visible(tie.option, shown.width), number(tie.value, places), _range(tie.interval, places)))
+                Entry((visible(tie.option, shown.width), number(tie.value, places), _range(tie.interval, places)))
                 for tie in winner.tied[: shown.rows]
             ),
             hidden=max(len(winner.tied) - shown.rows, 0),
@@ -181,9 +181,11 @@ def winner_grid(comparison: Comparison, shown: Shown) -> Grid:
         f"The winner, {among(winner.option, shown.width)}",
         ("its own mean", "value", interval),
         (
-            Line(("as observed", number(winner.naive, places), ""), -1),
+            Entry(("as observed", number(winner.naive, places), ""), -1),
             *(
-                Line((kind, number(mean.value, places), _range(mean.interval, places)), int(mean is winner.recommended))
+                Entry(
+                    (kind, number(mean.value, places), _range(mean.interval, places)), int(mean is winner.recommended)
+                )
                 for kind, mean in rows.items()
             ),
         ),
@@ -202,13 +204,13 @@ def lift_grids(comparison: Comparison, shown: Shown) -> list[Grid]:
         f"Lift over {among(lift.control, shown.width)}",
         ("option", "difference", interval, "relative", interval, "beats it?"),
         tuple(
-            Line(
+            Entry(
                 (
                     visible(lift.options[k].option, shown.width),
                     signed(lift.options[k].difference, places),
-                    Range(*(signed(end, places) for end in lift.options[k].interval)),
+                    Between(*(signed(end, places) for end in lift.options[k].interval)),
                     percent(lift.options[k].relative),
-                    Range(*map(percent, lift.options[k].relative_interval)),
+                    Between(*map(percent, lift.options[k].relative_interval)),
                     Sign("yes") if lift.options[k].beats else "",
                 )
             )
@@ -218,23 +220,23 @@ def lift_grids(comparison: Comparison, shown: Shown) -> list[Grid]:
         caption="all of these hold at once",
     )
     best, own = lift.best, lift.best.recommended
-    shares = Range(*map(percent, best.relative.interval))
+    shares = Between(*map(percent, best.relative.interval))
     return [
         beside,
         Grid(
             f"The lift of the best, {among(best.option, shown.width)}",
             ("over the control", "value", interval),
             (
-                Line(("as observed", signed(best.naive, places), ""), -1),
-                Line(
+                Entry(("as observed", signed(best.naive, places), ""), -1),
+                Entry(
                     (
                         "to plan with, shrinkage",
                         signed(own.value, places),
-                        Range(*(signed(end, places) for end in own.interval)),
+                        Between(*(signed(end, places) for end in own.interval)),
                     ),
                     1,
                 ),
-                Line(("the same, relative", percent(best.relative.value), shares), 1),
+                Entry(("the same, relative", percent(best.relative.value), shares), 1),
             ),
         ),
     ]
@@ -246,5 +248,5 @@ def lift_order(comparison: Comparison, lift: NamedLift) -> list[int]:
     return sorted(range(len(lift.options)), key=lambda k: -direction * lift.options[k].difference)
 
 
-def _range(ends: tuple[float, float], places: int) -> Range:
-    return Range(number(ends[0], places), number(ends[1], places))
+def _range(ends: tuple[float, float], places: int) -> Between:
+    return Between(number(ends[0], places), number(ends[1], places))

@@ -6,8 +6,8 @@ import html
 from collections.abc import Sequence
 from itertools import pairwise
 
-from .answer import Cell, Grid, Line, Range, Sign
-from .panels import Bar, Guide, Panel, Scale
+from .answer import Between, Cell, Entry, Grid, Sign
+from .charts import Bar, Chart, Guide, Scale
 
 _STRESS = {0: "", 1: ' class="first"', -1: ' class="last"'}
 
@@ -32,9 +32,11 @@ def table(grid: Grid, first: int = 20) -> str:
     return f"<section><h3>{text(grid.title)}</h3>{_table(grid, top)}{folded}{more}{caption}</section>"
 
 
-def _table(grid: Grid, lines: Sequence[Line]) -> str:
+def _table(grid: Grid, lines: Sequence[Entry]) -> str:
     """Ranges take three columns, so that both ends stand under each other."""
-    spans = [3 if any(isinstance(line.cells[k], Range) for line in grid.lines) else 1 for k in range(len(grid.columns))]
+    spans = [
+        3 if any(isinstance(line.cells[k], Between) for line in grid.lines) else 1 for k in range(len(grid.columns))
+    ]
     head = "".join(
         f'<th scope="col"{"" if k < grid.left else _classed("number")}{_span(span)}>{text(name)}</th>'
         for k, (name, span) in enumerate(zip(grid.columns, spans, strict=True))
@@ -49,7 +51,7 @@ def _table(grid: Grid, lines: Sequence[Line]) -> str:
 
 
 def _cell(cell: Cell, span: int, column: int, left: int) -> str:
-    if isinstance(cell, Range):
+    if isinstance(cell, Between):
         ends = (f'<td class="number">{text(end)}</td>' for end in cell)
         return '<td class="to">to</td>'.join(ends)
     if isinstance(cell, Sign):
@@ -67,33 +69,33 @@ def _span(span: int) -> str:
     return f' colspan="{span}"' if span > 1 else ""
 
 
-def picture(panels: Sequence[Panel]) -> str:
-    """All panels; the first two have one scale, and stand in one table for it to be in one place."""
-    return f"<figure>{_drawn(panels[:2])}{''.join(_drawn([panel]) for panel in panels[2:])}</figure>"
+def picture(charts: Sequence[Chart]) -> str:
+    """All charts; the first two have one scale, and stand in one table for it to be in one place."""
+    return f"<figure>{_drawn(charts[:2])}{''.join(_drawn([chart]) for chart in charts[2:])}</figure>"
 
 
-def _drawn(panels: Sequence[Panel]) -> str:
-    scale = Scale.of(panels)
-    legend = "".join(map(_legend, panels[0].guides))
-    parts = "".join(_panel(panel, scale) for panel in panels)
+def _drawn(charts: Sequence[Chart]) -> str:
+    scale = Scale.of(charts)
+    legend = "".join(map(_legend, charts[0].guides))
+    parts = "".join(_chart(chart, scale) for chart in charts)
     return (f'<p class="legend">{legend}</p>' if legend else "") + f'<table class="picture">{parts}</table>'
 
 
-def _panel(panel: Panel, scale: Scale) -> str:
+def _chart(chart: Chart, scale: Scale) -> str:
     ticks = scale.ticks()
     lines = "".join(f'<line class="tick" {_upright(scale.place(at))}/>' for at, _ in ticks)
-    lines += "".join(f'<line class="guide {guide.kind}" {_upright(scale.place(guide.at))}/>' for guide in panel.guides)
+    lines += "".join(f'<line class="guide {guide.kind}" {_upright(scale.place(guide.at))}/>' for guide in chart.guides)
     rows = "".join(
         f'<tr class="{bar.kind}"><th scope="row"><span>{text(bar.label)}</span></th>'
         f'<td class="strip"><svg aria-hidden="true" focusable="false">{lines}{_bar(bar, scale)}</svg></td>'
         f'<td class="number">{text(bar.shown)}</td></tr>'
-        for bar in panel.bars
+        for bar in chart.bars
     )
-    more = [f"{panel.hidden:,} further options are in the table"] if panel.hidden else []
-    below = "; ".join([*([panel.below] if panel.below else []), *more])
+    more = [f"{chart.hidden:,} further options are in the table"] if chart.hidden else []
+    below = "; ".join([*([chart.below] if chart.below else []), *more])
     axis = f'<tr class="scale"><td></td><td class="strip">{_axis(scale, ticks)}</td><td></td></tr>'
     note = f'<tr class="below"><td></td><td class="quiet">{text(below)}</td><td></td></tr>' if below else ""
-    head = f'<tr><th colspan="3" scope="rowgroup"><h3>{text(panel.title)}</h3></th></tr>'
+    head = f'<tr><th colspan="3" scope="rowgroup"><h3>{text(chart.title)}</h3></th></tr>'
     return f"<tbody>{head}{rows}{axis}{note}</tbody>"
 
 

@@ -19,9 +19,9 @@ from .answer import (
     options_grid,
     winner_grid,
 )
+from .charts import charts
 from .glossary import glossary
 from .markup import picture, table, text
-from .panels import panels
 from .show import decimals_for, escaped, number, percent, signed
 from .target import check_target, write_target
 
@@ -64,7 +64,7 @@ def page(comparison: Comparison) -> str:
 <p class="lead">{text(comparison.worded())}</p></header>
 {_key_numbers(comparison)}
 {f"<aside><h2>Before you rely on it</h2><ul>{notes}</ul></aside>" if notes else ""}
-<section><h2>The picture</h2>{picture(panels(comparison, _PICTURE))}</section>
+<section><h2>The picture</h2>{picture(charts(comparison, _PICTURE))}</section>
 <section><h2>The numbers</h2>
 <p class="quiet">{text(about(comparison))}</p>
 {"".join(map(table, tables))}
@@ -86,7 +86,7 @@ def view(comparison: Comparison, *, biases: bool) -> str:
     notes = "".join(f'<p class="quiet">note: {text(escaped(note))}</p>' for note in comparison.notes)
     return (
         f'<div class="maxmean view"><style>{_style()}</style><p class="lead">{text(comparison.worded())}</p>{notes}'
-        f"{picture(panels(comparison, _VIEW))}{''.join(map(table, grids))}</div>"
+        f"{picture(charts(comparison, _VIEW))}{''.join(map(table, grids))}</div>"
     )
 
 

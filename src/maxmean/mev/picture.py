@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..drawing import check_matplotlibrc, own_style
 from .answer import Shown, plain
+from .charts import Bar, Chart, charts
 from .errors import PictureWarning
 from .fonts import fonts_for
-from .panels import Bar, Panel, panels
 from .target import check_target, write_target
 
 if TYPE_CHECKING:
@@ -38,18 +38,18 @@ _COLOURS = {
 def plot(comparison: Comparison, path: str | os.PathLike[str] | None = None) -> Figure:
     """Draw a comparison; with a ``path`` (.png, .pdf or .svg), write it there, whole or not at all."""
     kind = "png" if path is None else check_figure(path)  # before anything is drawn
-    shown = panels(comparison, _SHOWN)
-    heights = [len(panel.bars) + 1 for panel in shown]
+    shown = charts(comparison, _SHOWN)
+    heights = [len(chart.bars) + 1 for chart in shown]
     heights[1:2] = [len(comparison.estimates) + 3]  # room for the winner's own mean, whether it is there or not
-    labels = [_label(panel, bar) for panel in shown for bar in panel.bars]
+    labels = [_label(chart, bar) for chart in shown for bar in chart.bars]
     size = (8, 1.32 + 0.48 * (len(shown) - 2) + 0.24 * sum(heights))
-    with canvas(size, [*labels, *(panel.title + panel.below for panel in shown)], kind) as figure:
+    with canvas(size, [*labels, *(chart.title + chart.below for chart in shown)], kind) as figure:
         grid = figure.add_gridspec(len(heights), 1, height_ratios=heights)
         axes = [figure.add_subplot(grid[row]) for row in range(len(heights))]
         axes[0].sharex(axes[1])
         axes[0].tick_params(labelbottom=False)
-        for ax, panel in zip(axes, shown, strict=True):
-            _draw(ax, panel)
+        for ax, chart in zip(axes, shown, strict=True):
+            _draw(ax, chart)
         axes[0].legend(loc="best", frameon=False, fontsize=8.5)
         figure.suptitle("How good is the best one, really?", x=0.01, ha="left", fontweight="bold")
         if path is not None:
@@ -107,21 +107,21 @@ def check_figure(path: str | os.PathLike[str]) -> str:
     return kind
 
 
-def _label(panel: Panel, bar: Bar) -> str:
-    return plain(f"{bar.label}  {bar.shown}" if panel.numbered else bar.label)
+def _label(chart: Chart, bar: Bar) -> str:
+    return plain(f"{bar.label}  {bar.shown}" if chart.numbered else bar.label)
 
 
-def _draw(axes: Any, panel: Panel) -> None:
-    for row, bar in enumerate(panel.bars):
+def _draw(axes: Any, chart: Chart) -> None:
+    for row, bar in enumerate(chart.bars):
         if bar.ends is not None and all(math.isfinite(end) for end in bar.ends):  # what is infinite is left open
             axes.plot(bar.ends, [row, row], color=_COLOURS[bar.kind], lw=1.8, solid_capstyle="butt")
         if math.isfinite(bar.value):
             axes.plot(bar.value, row, "D" if bar.kind == "own" else "o", color=_COLOURS[bar.kind], ms=5)
-    _rows(axes, [_label(panel, bar) for bar in panel.bars])
-    more = f"; {panel.hidden:,} further options are not shown" if panel.hidden else ""
-    axes.set_title(plain(panel.title) + ("" if panel.below else more), fontsize=9)
-    axes.set_xlabel(plain(panel.below) + (more if panel.below else ""))
-    for guide in panel.guides:
+    _rows(axes, [_label(chart, bar) for bar in chart.bars])
+    more = f"; {chart.hidden:,} further options are not shown" if chart.hidden else ""
+    axes.set_title(plain(chart.title) + ("" if chart.below else more), fontsize=9)
+    axes.set_xlabel(plain(chart.below) + (more if chart.below else ""))
+    for guide in chart.guides:
         style = (0, (4, 3)) if guide.kind == "naive" else "-"
         axes.axvline(guide.at, color=_COLOURS[guide.kind], lw=1, ls=style, zorder=0, label=guide.label)
 

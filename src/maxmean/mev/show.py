@@ -156,14 +156,14 @@ def _drawn(grid: Grid) -> Table:
     """A table for a terminal."""
     from rich.text import Text
 
-    from .answer import Range, Sign, plain
+    from .answer import Between, Sign, plain
 
     styles = {0: None, 1: "bold", -1: "dim"}
     table = _table(plain(grid.title), *grid.columns, left=grid.left)
     for line in grid.lines:
         cells = []
         for cell in line.cells:
-            if isinstance(cell, Range):
+            if isinstance(cell, Between):
                 cells.append(Text(f"{cell.low} to {cell.high}"))
             else:
                 cells.append(Text(cell.word, style="green") if isinstance(cell, Sign) else Text(cell))

@@ -1,4 +1,4 @@
-"""What a picture shows, before Matplotlib or a browser draws it: panels with a point and an interval in each row."""
+"""What a picture shows, before Matplotlib or a browser draws it: charts with a point and an interval in each row."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Guide(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Panel:
+class Chart:
     """Rows with one scale."""
 
     title: str
@@ -50,13 +50,13 @@ class Panel:
     """Whether the numbers stand beside the labels where there is no column for them."""
 
 
-def panels(comparison: Comparison, shown: Shown) -> list[Panel]:
+def charts(comparison: Comparison, shown: Shown) -> list[Chart]:
     """The options; the best mean, on the same scale; and, where there is a control, the lifts over it."""
     lifts = [] if comparison.lift is None else [_lifts(comparison, shown)]
     return [_options(comparison, shown), _best(comparison, shown), *lifts]
 
 
-def _options(comparison: Comparison, shown: Shown) -> Panel:
+def _options(comparison: Comparison, shown: Shown) -> Chart:
     from scipy.special import ndtri
 
     problem, order = comparison.problem, ranking(comparison)
@@ -78,10 +78,10 @@ def _options(comparison: Comparison, shown: Shown) -> Panel:
         for k in order[: shown.rows]
     ]
     title = f"The options, {comparison.level:.0%} intervals (grey: not the best)"
-    return Panel(title, tuple(bars), _guides(comparison), hidden=len(order) - len(bars), numbered=False)
+    return Chart(title, tuple(bars), _guides(comparison), hidden=len(order) - len(bars), numbered=False)
 
 
-def _best(comparison: Comparison, shown: Shown) -> Panel:
+def _best(comparison: Comparison, shown: Shown) -> Chart:
     places = decimals_for(comparison.problem.standard_errors)
     low, high = (number(end, places) for end in comparison.maximum)
     bars = [Bar("the best mean", comparison.answer.value, f"{low} to {high}", "fair", comparison.maximum)]
@@ -94,10 +94,10 @@ def _best(comparison: Comparison, shown: Shown) -> Panel:
         bars.append(Bar(label, own.value, number(own.value, places), "own", own.interval))
     below = "lower is better" if comparison.problem.lower_is_better else ""
     title = f"The best mean, {comparison.level:.0%} interval, and where each method puts it"
-    return Panel(title, tuple(bars), _guides(comparison), below)
+    return Chart(title, tuple(bars), _guides(comparison), below)
 
 
-def _lifts(comparison: Comparison, shown: Shown) -> Panel:
+def _lifts(comparison: Comparison, shown: Shown) -> Chart:
     lift = comparison.lift
     assert lift is not None
     order = lift_order(comparison, lift)
@@ -115,7 +115,7 @@ def _lifts(comparison: Comparison, shown: Shown) -> Panel:
     label = f"{among(lift.best.option, shown.width)}, corrected"
     bars.append(Bar(label, own.value, percent(lift.best.relative.value), "own", own.interval))
     control = among(lift.control, shown.width)
-    return Panel(
+    return Chart(
         f"Lift over {control}, {lift.level:.0%} intervals that hold at once (blue: beats it)",
         tuple(bars),
         (Guide(0.0, "naive"),),
@@ -141,10 +141,10 @@ class Scale:
     high: float
 
     @classmethod
-    def of(cls, shown: Sequence[Panel]) -> Scale:
+    def of(cls, shown: Sequence[Chart]) -> Scale:
         """Wide enough for all that is finite, with a margin."""
-        numbers = [guide.at for panel in shown for guide in panel.guides]
-        numbers += [x for panel in shown for bar in panel.bars for x in (bar.value, *(bar.ends or ()))]
+        numbers = [guide.at for chart in shown for guide in chart.guides]
+        numbers += [x for chart in shown for bar in chart.bars for x in (bar.value, *(bar.ends or ()))]
         finite = [x for x in numbers if math.isfinite(x)] or [0.0]
         low, high = min(finite), max(finite)
         margin = 0.04 * (high / 2 - low / 2) * 2 if high > low else abs(low) / 10 or 1.0

@@ -78,8 +78,8 @@ class Page(HTMLParser):
 
 
 def bare(text: str) -> str:
-    """Without the marks that keep names from turning what follows."""
-    return text.replace("\u2068", "").replace("\u2069", "")
+    """Without the marks that keep names from turning what follows, and with plain blanks."""
+    return text.replace("\u2068", "").replace("\u2069", "").replace("\xa0", " ")
 
 
 def read(comparison: Comparison) -> Page:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -75,6 +76,16 @@ def plain(text: str) -> str:
     'The winner, ad I'
     """
     return text.replace(_OPEN, "").replace(_CLOSE, "")
+
+
+def steady(text: str) -> str:
+    """The same text for what sets two directions and knows no isolates: if a name is written from right to left, marks that it
+    is among words that are not.
+    """
+    if not any(unicodedata.bidirectional(each) in ("R", "AL") for each in text):
+        return plain(text)
+    mark = "\N{LEFT-TO-RIGHT MARK}"
+    return text.replace(_OPEN, mark).replace(_CLOSE, mark)
 
 
 def about(comparison: Comparison) -> str:

@@ -33,6 +33,7 @@ PAGES = ("html", "htm")
 _TABLES = Shown(rows=1000, width=120)
 _PICTURE = Shown(rows=30, width=60)
 _VIEW = Shown(rows=20, width=60)
+_TO = " to\N{NO-BREAK SPACE}"
 
 
 def check_page(path: str | os.PathLike[str]) -> None:
@@ -96,37 +97,36 @@ def _key_numbers(comparison: Comparison) -> str:
     largest = "smallest" if problem.lower_is_better else "largest"
 
     def covers(ends: Iterable[str]) -> str:
-        return f"{level} interval {' to '.join(ends)}"
+        return f"{level} interval {_TO.join(ends)}"
 
     own, answer = winner.recommended, comparison.answer
     name = among(winner.option, 60)
+    naive = number(winner.naive, places)
     if winner.tied:
         values = sorted(tie.value for tie in winner.tied)
-        shown = " to ".join(dict.fromkeys(number(value, places) for value in (values[0], values[-1])))
+        planned = " to ".join(dict.fromkeys(number(value, places) for value in (values[0], values[-1])))
+        those = f"{len(winner.tied):,} options"
         cards = [
-            ("looks best", number(winner.naive, places), f"{len(winner.tied):,} options share this mean"),
-            ("plan with", shown, f"for each of these {len(winner.tied):,} options"),
+            ("looks best", naive, [f"{those} share this mean"]),
+            ("plan with", planned, [f"for each of these {those}"]),
         ]
     else:
-        cards = [
-            ("looks best", number(winner.naive, places), f"{name}, as observed"),
-            ("plan with", number(own.value, places), f"{name}; {covers(number(end, places) for end in own.interval)}"),
-        ]
+        ends = covers(number(end, places) for end in own.interval)
+        cards = [("looks best", naive, [name, "as observed"]), ("plan with", number(own.value, places), [name, ends])]
     ends = covers(number(end, places) for end in comparison.maximum)
+    among_all = f"{len(comparison.best_set):,} of {len(problem.names):,}"
     cards += [
-        (f"{largest} true mean", number(answer.value, places), f"{answer.method}; {ends}"),
-        ("may be the best", f"{len(comparison.best_set):,} of {len(problem.names):,}", f"options, {level} probability"),
+        (f"{largest} true mean", number(answer.value, places), [f"by {answer.method}", ends]),
+        ("may be the best", among_all, ["options", f"with {level} probability"]),
     ]
     if lift is not None:
         best = lift.best
+        value = f"{among(best.option, 60)}, {signed(best.recommended.value, places)}"
         ends = covers(signed(end, places) for end in best.recommended.interval)
-        value = f"{signed(best.recommended.value, places)}; {ends}"
-        cards.append(
-            (f"lift over {among(lift.control, 60)}", percent(best.relative.value), f"{among(best.option, 60)}, {value}")
-        )
+        cards.append((f"lift over {among(lift.control, 60)}", percent(best.relative.value), [value, ends]))
     shown = "".join(
-        f"<div><dt>{text(term)}</dt><dd><b>{text(value)}</b></dd><dd>{text(small)}</dd></div>"
-        for term, value, small in cards
+        f"<div><dt>{text(term)}</dt><dd><b>{text(value)}</b></dd>{''.join(f'<dd>{text(line)}</dd>' for line in lines)}</div>"
+        for term, value, lines in cards
     )
     return f'<dl class="key">{shown}</dl>'
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ..drawing import check_matplotlibrc, own_style
-from .answer import Shown, plain
+from .answer import Shown, plain, steady
 from .charts import Bar, Chart, charts
 from .errors import PictureWarning
 from .fonts import fonts_for
@@ -108,7 +108,7 @@ def check_figure(path: str | os.PathLike[str]) -> str:
 
 
 def _label(chart: Chart, bar: Bar) -> str:
-    return plain(f"{bar.label}  {bar.shown}" if chart.numbered else bar.label)
+    return steady(f"{bar.label}  {bar.shown}" if chart.numbered else bar.label)
 
 
 def _draw(axes: Any, chart: Chart) -> None:
@@ -119,8 +119,8 @@ def _draw(axes: Any, chart: Chart) -> None:
             axes.plot(bar.value, row, "D" if bar.kind == "own" else "o", color=_COLOURS[bar.kind], ms=5)
     _rows(axes, [_label(chart, bar) for bar in chart.bars])
     more = f"; {chart.hidden:,} further options are not shown" if chart.hidden else ""
-    axes.set_title(plain(chart.title) + ("" if chart.below else more), fontsize=9)
-    axes.set_xlabel(plain(chart.below) + (more if chart.below else ""))
+    axes.set_title(steady(chart.title) + ("" if chart.below else more), fontsize=9)
+    axes.set_xlabel(steady(chart.below) + (more if chart.below else ""))
     for guide in chart.guides:
         style = (0, (4, 3)) if guide.kind == "naive" else "-"
         axes.axvline(guide.at, color=_COLOURS[guide.kind], lw=1, ls=style, zorder=0, label=guide.label)

@@ -82,7 +82,7 @@ def test_words_beside_a_name_from_right_to_left_stay_in_their_places() -> None:
     """Digits after such a name would be set before it, were there no mark in between; other names need none."""
     name, mark = "\N{HEBREW LETTER SHIN}\N{HEBREW LETTER ALEF}", "\N{LEFT-TO-RIGHT MARK}"
     figure = mm.estimate(successes={name: 30, "b": 36}, trials=1000, control=name).plot()
-    assert figure.axes[2].get_title().startswith(f"Lift over {mark}{name}{mark}, 95%")
+    assert figure.axes[2].get_title("left").startswith(f"Lift over {mark}{name}{mark}, 95%")
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["b", f"{mark}{name}{mark} (control)"]
 
 

@@ -203,6 +203,11 @@ def test_what_the_page_says_in_words_is_in_the_records(table: Any, shipped: pd.D
     cost = (own["cpu_seconds"] / peer["cpu_seconds"]).round(2)
     assert cost.drop("CartPole-v1").agg(["min", "max"]).tolist() == [0.35, 0.76]
     assert 0.9 < cost["CartPole-v1"] < 1.1
+    random_play = -185.0
+    for name, low, high in (("ke-bdqn", -500, random_play), ("te-bdqn(0.1)", random_play, -100)):
+        assert low < agents.loc[("LunarLander-v3", name), "iqm"] < high
+    for name in ("ke*-bdqn", "te*-bdqn(0.1)"):
+        assert -50 < agents.loc[("LunarLander-v3", name), "iqm"] < 100
     scores = table.scores(shipped[shipped["environment"] == "MountainCar-v0"])
     others = scores[~scores["agent"].isin(["sb3-dqn", "recommended"])]
     assert (len(others), int((others["score"] > -190.0).sum())) == (65, 1)

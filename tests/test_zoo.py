@@ -213,6 +213,17 @@ def test_what_the_page_says_in_words_is_in_the_records(table: Any, shipped: pd.D
     assert (len(others), int((others["score"] > -190.0).sum())) == (65, 1)
 
 
+@pytest.mark.parametrize("name", ["ke-bdqn", "te-bdqn"])
+def test_the_pages_of_the_algorithms_show_what_pairing_does(table: Any, shipped: pd.DataFrame, name: str) -> None:
+    agents = table.summary(table.scores(shipped)).set_index(["environment", "agent"])["iqm"]
+    page = (PAGE.parent / "algorithms" / f"{name}.md").read_text()
+    order = ("CartPole-v1", "Acrobot-v1", "MountainCar-v0", "LunarLander-v3")
+    number = "(0.1)" if name == "te-bdqn" else ""
+    for agent in (f"{name}{number}", f"{name.replace('-', '*-')}{number}"):
+        cells = " | ".join(f"{agents[each, agent]:.0f}" for each in order)
+        assert f"| `{agent}` | {cells} |" in page
+
+
 @pytest.mark.parametrize("name", ["CartPole-v1", "MountainCar-v0", "Acrobot-v1"])
 def test_classic_control_on_the_device_moves_as_gymnasium_does(device: Any, name: str) -> None:
     """From the same state each time, so that rounding does not add up; the cart falls a dozen times on the way."""

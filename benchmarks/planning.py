@@ -108,8 +108,10 @@ def found(est: Any, rng: np.random.Generator) -> tuple[str, dict[str, float], di
     winner, problem = est.winner(), est.problem
     low, high = min(problem.means), max(problem.means)
     shrunk = problem.shrinkage
-    node = rng.choice(len(shrunk.weights), size=400, p=shrunk.weights)
-    drawn = shrunk.means[node] + shrunk.errors[node] * rng.standard_normal((400, len(problem.names)))
+    options = np.arange(len(problem.names))
+    chosen = (rng.random((400, 1, len(options))) > np.cumsum(shrunk.weights, axis=0)).sum(axis=1)
+    chosen = np.minimum(chosen, len(shrunk.weights) - 1)  # [draws, options]: which part of each option's posterior
+    drawn = shrunk.means[chosen, options] + shrunk.errors[chosen, options] * rng.standard_normal(chosen.shape)
     own = {
         "naive": winner.naive,
         "conditional": min(max(winner.conditional.value, low), high),

@@ -57,11 +57,21 @@ def _sample_means(data: dict[str, Any]) -> np.ndarray:
     )
 
 
-def test_coverage_is_counted_and_kept(coverage: Any, tmp_path: Path) -> None:
+def test_coverage_is_counted_and_kept(coverage: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Two blocks of twelve data sets are one of 24, but for the median width of the conditional interval."""
     name = "Gaussian, 3 options, equal, n = 5"
-    coverage.compute(name, 20, tmp_path, "")
-    found = coverage.results(tmp_path)[name]
-    assert (found["setting"], found["data_sets"]) == (name, 20)
+    setting = next(each for each in coverage.settings() if each.name == name)
+    whole = [coverage.judged(setting.means, coverage.data_set(setting, k), places=True) for k in range(24)]
+    monkeypatch.setattr(coverage, "BLOCK", 12)
+    for first in (0, 12):
+        coverage.compute(coverage.block(name, first), tmp_path, "")
+    assert len(coverage.results(tmp_path, 12)) == 1
+    found = coverage.results(tmp_path, 24)[name]
+    assert (found["setting"], found["data_sets"]) == (name, 24)
+    for answer in ("maximum", "hybrid", "ranks", "shrunk winner"):
+        assert found[answer] == pytest.approx(np.mean([row[answer] for row in whole]))
+    naive = np.mean([row["naive width"] for row in whole])
+    assert found["hybrid width"] == pytest.approx(np.mean([row["hybrid width"] for row in whole]) / naive)
     for answer, size in coverage.ANSWERS.items():
         assert answer == "tied" or 0.5 < found[answer] <= 1.0, answer
         assert not size or found[size] > (0.5 if answer in ("top", "shrinkage") else 1.0), size
@@ -69,7 +79,7 @@ def test_coverage_is_counted_and_kept(coverage: Any, tmp_path: Path) -> None:
     assert found["warned"] == 1.0  # five observations are few
     assert name in coverage.table({name: found})
     assert f"({name})" in coverage.worst({name: found})
-    assert name not in coverage.peers(coverage.results(tmp_path, peer=True))
+    assert name not in coverage.peers({name: {"setting": name, "data_sets": 3}})
 
 
 def test_the_peer_gets_the_same_problems(coverage: Any, tmp_path: Path) -> None:

@@ -12,41 +12,83 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import maxmean as mm
-from maxmean.mev.inference import shrink
+from maxmean.mev.inference import Shrinkage, shrink
 
 
 def by_grid(x: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Posterior expectations and probabilities of being below zero, by brute force over the centre and the share."""
-    share = (np.arange(400) + 0.5) / 400
+    """Posterior expectations and probabilities of being below zero, by brute force over the centre, the spread and the tails."""
     half = [(s[i] ** 2 + np.mean(np.delete(s, i) ** 2)) / 2 for i in range(len(s))]
-    spread = np.sqrt((1 - share) / share / np.mean(1 / np.array(half)))
-    centre = np.linspace(-12, 12, 1_201)
-    total = np.sqrt(s**2 + spread[:, None] ** 2)
-    log = np.sum(stats.norm.logpdf(x, centre[:, None, None], total), axis=-1)  # [centre, share]
-    weight = np.exp(log - log.max())
-    weight /= weight.sum()
-    inward = s**2 / total**2
-    expected = (1 - inward) * x + inward * centre[:, None, None]
-    error = s * np.sqrt(1 - inward)
-    return (
-        np.einsum("cs,csm->m", weight, expected),
-        np.einsum("cs,csm->m", weight, stats.norm.cdf(-expected / error)),
-    )
+    logs = np.linspace(-5, 6, 56)  # of the spread
+    share = 1 / (1 + np.exp(2 * logs))
+    spread, prior = np.exp(logs) / np.sqrt(np.mean(1 / np.array(half))), share**0.5 * (1 - share)
+    centre = np.linspace(-25, 25, 601)[:, None, None]
+    lengthened = np.exp(np.linspace(-1.5, 7, 60))
+    tails = lengthened**-2 * np.exp(-(lengthened**-2))
+    found = np.zeros((3, len(x)))
+    for factor, chance in ((np.ones(1), np.ones(1)), (lengthened, tails / tails.sum())):
+        scale = spread[:, None] * factor
+        each = []
+        for at, error in zip(x, s, strict=True):
+            total = np.hypot(error, scale)
+            density = chance * stats.norm.pdf(at, centre, total)  # [centre, spread, tail]
+            expected = at - (error / total) ** 2 * (at - centre)
+            below = stats.norm.cdf(-expected / (error * scale / total))
+            each.append([density.sum(-1), (density * expected).sum(-1), (density * below).sum(-1)])
+        weight = np.prod([one[0] for one in each], axis=0) * prior
+        for m, (whole, *parts) in enumerate(each):
+            found[:, m] += [weight.sum(), *((weight * part / np.maximum(whole, 1e-300)).sum() for part in parts)]
+    return found[1] / found[0], found[2] / found[0]
 
 
-def test_it_is_the_integral_over_centre_and_spread() -> None:
-    x, s = np.array([0.3, 1.4, -0.8, 2.5]), np.array([0.7, 1.1, 0.5, 0.9])
+@pytest.mark.parametrize("x", [(0.3, 1.4, -0.8), (0.3, 0.1, 6.0)])
+def test_it_is_the_integral_over_centre_spread_and_tails(x: tuple[float, ...]) -> None:
+    s = np.array([0.7, 1.1, 0.5])
     found = shrink(x, s**2)
-    values, below = by_grid(x, s)
-    np.testing.assert_allclose(found.values, values, atol=2e-3)
-    ours = found.weights @ stats.norm.cdf(-found.means / found.errors)
-    np.testing.assert_allclose(ours, below, atol=2e-3)
+    values, below = by_grid(np.array(x), s)
+    np.testing.assert_allclose(found.values, values, atol=3e-3)
+    np.testing.assert_allclose(held_below(found, 0.0), below, atol=3e-3)
+
+
+def held_below(found: Shrinkage, ends: float | np.ndarray) -> np.ndarray:
+    """The probability that each mean is smaller."""
+    return np.asarray((found.weights * stats.norm.cdf((ends - found.means) / found.errors)).sum(axis=0))
+
+
+def test_with_correlations_it_is_the_integral_over_centre_and_spread() -> None:
+    """By precisions instead of covariances, centre by centre."""
+    x = np.array([0.3, 1.4, -0.8])
+    covariance = np.array([[0.5, 0.3, 0.1], [0.3, 0.8, 0.2], [0.1, 0.2, 0.4]])
+    variances = [
+        covariance[i, i] + covariance[j, j] - 2 * covariance[i, j] for i in range(3) for j in range(3) if i != j
+    ]
+    usual = 1 / np.mean(1 / np.mean(np.array(variances).reshape(3, 2) / 2, axis=1))
+    found, whole = np.zeros(3), 0.0
+    for log in np.linspace(-12, 16, 120):  # of the spread's square
+        share, square = 1 / (1 + np.exp(log)), usual * np.exp(log)
+        total, precision = covariance + square * np.eye(3), np.linalg.inv(covariance) + np.eye(3) / square
+        for centre in np.linspace(-6, 6, 41) * np.sqrt(1 + square) + x.mean():
+            weight = (
+                share**0.5 * (1 - share) * np.sqrt(1 + square) * stats.multivariate_normal.pdf(x - centre, cov=total)
+            )
+            found += weight * np.linalg.solve(precision, np.linalg.solve(covariance, x) + centre / square)
+            whole += weight
+    np.testing.assert_allclose(shrink(x, covariance).values, found / whole, atol=2e-3)
+
+
+def test_one_far_ahead_of_many_is_left_where_it_is() -> None:
+    """Eight standard errors ahead of 49 that are equal: under a normal prior it would be drawn in by four."""
+    x = np.array([8.0, *stats.norm.ppf((np.arange(49) + 0.5) / 49)])
+    found = shrink(x, np.ones(50))
+    assert 7.5 < found.values[0] < 8.0
+    assert np.ptp(found.values[1:]) < 0.5 * np.ptp(x[1:])
+    low, high = found.intervals()[0]
+    assert low < 7.0 < 8.5 < high
 
 
 def test_intervals_leave_half_of_what_they_may_on_their_two_sides() -> None:
     found = shrink([0.3, 1.4, -0.8, 2.5], [0.5, 1.2, 0.3, 0.8])
     for end, share in zip(found.intervals(0.9).T, (0.025, 0.975), strict=True):
-        np.testing.assert_allclose(found.weights @ stats.norm.cdf((end - found.means) / found.errors), share, atol=1e-9)
+        np.testing.assert_allclose(held_below(found, end), share, atol=1e-9)
 
 
 problems = st.lists(st.tuples(st.floats(-3, 3), st.floats(0.1, 2)), min_size=2, max_size=6)
@@ -71,7 +113,7 @@ def test_what_all_options_share_says_nothing_about_their_differences() -> None:
     """A covariance that is the same for all pairs moves all estimates together: the differences are shrunk as without it."""
     x, s = np.array([0.0, 1.0, 3.0]), np.array([0.8, 0.8, 0.8])
     plain, shared = shrink(x, s**2), shrink(x, np.diag(s**2) + 5.0)
-    np.testing.assert_allclose(np.diff(plain.weights @ plain.means), np.diff(shared.weights @ shared.means), atol=1e-6)
+    np.testing.assert_allclose(np.diff(plain.values), np.diff(shared.values), atol=1e-6)
 
 
 def test_far_apart_nothing_is_drawn_in_and_close_together_everything() -> None:

@@ -1,14 +1,15 @@
 r"""Shrinkage: all means drawn towards each other, by as much as their spread beyond chance allows.
 
-The true means are taken for draws from a normal distribution, :math:`\mu_i \sim N(m, \tau^2)`, and the estimates for
-:math:`x \sim N(\mu, \Sigma)`. Nothing has to be chosen: m has a flat prior and tau the uniform shrinkage prior (Daniels, 1999),
-under which the share :math:`s^2/(s^2 + \tau^2)` by which a usual mean is drawn in is uniform between 0 and 1; a usual
-:math:`s^2` is half the variance of the difference from another option. What is not known about m and tau is
-integrated over, so that intervals are not too short with few options (Morris, JASA 1983).
+The true means are taken for draws around a centre m with a spread tau, and the estimates for :math:`x \sim N(\mu, \Sigma)`.
+Independent options have a prior with normal or heavy tails, whichever the data ask for
+(:mod:`maxmean.mev.inference.tailed`), correlated ones a normal prior. Nothing has to be chosen: m has a flat prior, and the share
+:math:`b = s^2/(s^2 + \tau^2)` by which a usual mean is drawn in has the density :math:`b^{-1/2}/2` (Strawderman, Annals of
+Mathematical Statistics 42, 1971); a usual :math:`s^2` is half the variance of the difference from another option. What is not
+known about the prior is integrated over, so that intervals are not too short with few options (Morris, JASA 1983).
 
-The probability of being the best takes a half-Cauchy prior for tau instead, with the usual s as its scale, which allows for means
-that are nearly equal: averaged over spreads from a quarter to two standard errors it is off by less than a point then, and by two
-under the other (docs/notes/inference.md).
+The probability of being the best takes a normal prior, and for tau a half-Cauchy one with the usual s as its scale, which allows
+for means that are nearly equal: averaged over spreads from a quarter to two standard errors it is off by less than a point then,
+and by two under the other (docs/notes/inference.md).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import numpy as np
 from ..arrays import Array, special
 from .checks import checked, tail_of
 from .simultaneous import diagonal
+from .tailed import tailed_posterior
 
 _COARSE, _FINE = 240, 160
 """Spreads at which the evidence is looked at, first to find where it is, then to integrate over it."""
@@ -37,14 +39,12 @@ _SAME, _ROUNDING = 1e-6, 1e-14  # of the standard error and of the mean: by how 
 
 @dataclass(frozen=True)
 class Shrinkage:
-    """The posterior of the means: a mixture of normal distributions, one for each value of the prior's spread."""
+    """The posterior of the means: mixtures of normal distributions, over the values that the prior's parameters may have."""
 
     weights: np.ndarray
-    """[K]: how probable each spread is."""
-    spreads: np.ndarray
-    """[K]: tau."""
+    """[K, M]: how probable each part is."""
     means: np.ndarray
-    """[K, M]: the means' posterior expectations, given tau."""
+    """[K, M]: the parts' expectations."""
     errors: np.ndarray
     """[K, M]: their standard deviations."""
     _mixture: _Mixture = field(repr=False)
@@ -65,14 +65,15 @@ class Shrinkage:
     @property
     def values(self) -> np.ndarray:
         """Posterior expectations, shape ``(M,)``: estimates that are not too high for the options that look best."""
-        return self.weights @ self.means
+        return np.asarray((self.weights * self.means).sum(axis=0))
 
     def intervals(self, level: float = 0.95) -> np.ndarray:
         """Intervals for all means, shape ``(M, 2)``: on average over the options, ``level`` of them hold.
 
         They are equal-tailed posterior intervals at half of 1 - ``level``, because the true means need not be like draws from the
-        prior: at the level itself 89% of 95% held at worst, with two options five standard errors apart. A single option that is
-        far ahead of many may lie above its own: :func:`maxmean.mev.inference.infer_winner` has an interval for that one.
+        prior: at the level itself 89% of 95% held at worst, with two options five standard errors apart. An option that is
+        ahead of many by some four standard errors may lie above its own, and so may one further ahead if options are correlated:
+        :func:`maxmean.mev.inference.infer_winner` has an interval for that one.
         """
         tail = tail_of(level) / 2
         return np.stack([self._quantile(tail), self._quantile(1 - tail)], axis=-1)
@@ -83,13 +84,13 @@ class Shrinkage:
         safe = np.maximum(self.errors, np.finfo(float).tiny)
         ends = self.means + float(special(np).ndtri(share)) * self.errors
         low, high = ends.min(axis=0), ends.max(axis=0)  # of a mixture, between those of its parts
-        at = self.weights @ ends
+        at = (self.weights * ends).sum(axis=0)
         for _ in range(_STEPS):
             z = (at - self.means) / safe
-            surplus = self.weights @ ndtr(z) - share
+            surplus = (self.weights * ndtr(z)).sum(axis=0) - share
             low, high = np.where(surplus < 0, at, low), np.where(surplus < 0, high, at)
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                density = (self.weights[:, None] / safe * np.exp(-z * z / 2)).sum(axis=0) / math.sqrt(2 * math.pi)
+                density = (self.weights / safe * np.exp(-z * z / 2)).sum(axis=0) / math.sqrt(2 * math.pi)
                 to = at - surplus / density
             to = np.where((to >= low) & (to <= high), to, (low + high) / 2)
             done, at = np.abs(to - at) <= 1e-12 * np.maximum(self.errors.max(axis=0), np.abs(to)), to
@@ -99,9 +100,10 @@ class Shrinkage:
 
 
 def shrink(means: Array, covariance: Array, *, seed: int = 0) -> Shrinkage:
-    r"""The posterior of the means under a normal prior whose centre and spread are learned from all of them.
+    r"""The posterior of the means under a prior whose centre, spread and tails are learned from all of them.
 
-    Given tau, with :math:`S = \Sigma + \tau^2 I` and the weighted mean :math:`\hat m` of variance v,
+    Options that are independent, or share one covariance, have the posterior of :mod:`maxmean.mev.inference.tailed`. For others
+    the prior is normal: given tau, with :math:`S = \Sigma + \tau^2 I` and the weighted mean :math:`\hat m` of variance v,
 
     .. math:: E(\mu) = x - \Sigma S^{-1} (x - \hat m 1), \qquad
               Var(\mu) = \Sigma - \Sigma S^{-1} \Sigma + v\, \Sigma S^{-1} 1 1' S^{-1} \Sigma.
@@ -118,7 +120,7 @@ def shrink(means: Array, covariance: Array, *, seed: int = 0) -> Shrinkage:
     --------
     >>> posterior = shrink([0.0, 1.0, 2.0, 9.0], [1.0, 1.0, 1.0, 1.0])
     >>> posterior.values.round(1).tolist()
-    [0.3, 1.2, 2.1, 8.4]
+    [0.3, 1.1, 2.0, 8.6]
     >>> shrink([0.0, 0.1, 0.2], [1.0, 1.0, 1.0]).values.round(2).tolist()
     [0.07, 0.1, 0.13]
     """
@@ -127,14 +129,14 @@ def shrink(means: Array, covariance: Array, *, seed: int = 0) -> Shrinkage:
     if len(kept_ones) < len(x):  # copies say the same thing once
         one = shrink(x[kept_ones], covariances[np.ix_(kept_ones, kept_ones)], seed=seed)
         mixture = replace(one._mixture, copies=copies)
-        return Shrinkage(one.weights, one.spreads, one.means[:, copies], one.errors[:, copies], mixture)
+        return Shrinkage(one.weights[:, copies], one.means[:, copies], one.errors[:, copies], mixture)
     variances = diagonal(covariances)
     usual = _usual_variance(covariances)
     if usual == 0:  # one option, or no doubt about any difference
         certain = _Mixture(
             np.ones(1), x[None], np.zeros((1, len(x))), np.zeros((1, len(x))), np.ones(1), None, copies, seed
         )
-        return Shrinkage(np.ones(1), np.array([math.inf]), x[None], np.sqrt(variances)[None], certain)
+        return Shrinkage(np.ones((1, len(x))), x[None], np.sqrt(variances)[None], certain)
     if covariances.ndim == 1:
         spectrum, vectors = covariances, None
         turned, ones = x, np.ones_like(x)
@@ -150,7 +152,7 @@ def shrink(means: Array, covariance: Array, *, seed: int = 0) -> Shrinkage:
         centre = doubt * (ones * turned / total).sum(axis=-1)
         apart = turned - centre[:, None] * ones
         fit = 0.5 * (np.log(doubt) - np.log(total).sum(axis=-1) - (np.square(apart) / total).sum(axis=-1))
-        prior = logs - 2 * np.logaddexp(0.0, logs)  # of a uniform share 1/(1 + exp(logs))
+        prior = logs - 1.5 * np.logaddexp(0.0, logs)  # of the share 1/(1 + exp(logs))
         return total, doubt, apart, fit + prior
 
     logs = np.linspace(-30.0, 30.0 + math.log1p(float(np.ptp(x)) ** 2 / usual), _COARSE)
@@ -160,19 +162,28 @@ def shrink(means: Array, covariance: Array, *, seed: int = 0) -> Shrinkage:
     total, doubt, apart, evidence = given(logs)
     weights = np.exp(evidence - evidence.max())
     weights /= weights.sum()
-    likely = np.exp(evidence - evidence.max() + np.logaddexp(0.0, logs) - logs / 2)  # a half-Cauchy prior instead
+    likely = np.exp(evidence - evidence.max() + (np.logaddexp(0.0, logs) - logs) / 2)  # a half-Cauchy prior instead
     inward = spectrum / total  # how far each direction is drawn in
     expected, kept = turned - inward * apart, spectrum * (1 - inward)
     pull = inward * ones
     mixture = _Mixture(likely / likely.sum(), expected, kept, pull, doubt, vectors, copies, seed)
-    if vectors is None:
-        errors = np.sqrt(kept + np.square(pull) * doubt[:, None])
-    else:
-        expected, errors = (
-            expected @ vectors.T,
-            np.sqrt(kept @ np.square(vectors).T + np.square(pull @ vectors.T) * doubt[:, None]),
-        )
-    return Shrinkage(weights, np.sqrt(usual * np.exp(logs)), expected, errors, mixture)
+    shared = _shared(covariances)
+    if shared is not None:
+        parts, means_, errors = tailed_posterior(x, variances - shared, usual)
+        return Shrinkage(parts, means_, np.sqrt(np.square(errors) + shared), mixture)
+    assert vectors is not None
+    errors = np.sqrt(kept @ np.square(vectors).T + np.square(pull @ vectors.T) * doubt[:, None])
+    return Shrinkage(np.repeat(weights[:, None], len(x), axis=1), expected @ vectors.T, errors, mixture)
+
+
+def _shared(covariances: np.ndarray) -> float | None:
+    """The covariance of any two options, if it is the same for all: what they share moves all of them alike."""
+    if covariances.ndim == 1:
+        return 0.0
+    apart = covariances[~np.eye(len(covariances), dtype=bool)]
+    least, most = float(apart.min()), float(apart.max())
+    same = most - least <= 1e-12 * float(covariances.diagonal().max())
+    return least if same and 0 <= least <= float(covariances.diagonal().min()) else None
 
 
 @dataclass(frozen=True)

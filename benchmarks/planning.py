@@ -108,10 +108,11 @@ def found(est: Any, rng: np.random.Generator) -> tuple[str, dict[str, float], di
     winner, problem = est.winner(), est.problem
     low, high = min(problem.means), max(problem.means)
     shrunk = problem.shrinkage
+    weights, means, errors = shrunk.parts
     options = np.arange(len(problem.names))
-    chosen = (rng.random((400, 1, len(options))) > np.cumsum(shrunk.weights, axis=0)).sum(axis=1)
-    chosen = np.minimum(chosen, len(shrunk.weights) - 1)  # [draws, options]: which part of each option's posterior
-    drawn = shrunk.means[chosen, options] + shrunk.errors[chosen, options] * rng.standard_normal(chosen.shape)
+    chosen = (rng.random((400, 1, len(options))) > np.cumsum(weights, axis=0)).sum(axis=1)
+    chosen = np.minimum(chosen, len(weights) - 1)  # [draws, options]: which part of each option's posterior
+    drawn = means[chosen, options] + errors[chosen, options] * rng.standard_normal(chosen.shape)
     own = {
         "naive": winner.naive,
         "conditional": min(max(winner.conditional.value, low), high),

@@ -225,7 +225,7 @@ def test_an_exact_tie_is_said_and_what_is_known_about_each() -> None:
     np.testing.assert_allclose(first.interval, tied.winner.recommended.interval)
     assert first.interval[0] < first.value < 0.005 < first.interval[1]
     assert tied.sentence().startswith("2 options share the largest mean, 0.0050; a fairer value of the best option is")
-    assert "with any of them, plan with 0.0040 (shrinkage)" in tied.sentence()
+    assert f"with any of them, plan with {first.value:.4f} (shrinkage)" in tied.sentence()
     plain = tied.to_dict()
     assert plain["tied"] == ["a", "b"]
     assert plain["winner"]["tied"][1] == {"option": "b", "value": second.value, "interval": list(second.interval)}
@@ -441,16 +441,21 @@ def test_means_that_all_count_as_certain_are_named() -> None:
 
 
 def test_an_option_far_ahead_is_not_drawn_in_as_the_others_are() -> None:
+    """The tails of independent options' prior see to it, and of correlated ones, whose prior is normal, the bound at 75%."""
     means = [8.0, *np.linspace(-1.0, 1.0, 49)]
     est = mm.estimate(mean=means, se=1.0)
     plan, half = est.winner().recommended, est.winner(level=0.5).conditional.interval[0]
-    assert est.shrinkage()["value"].iloc[0] < 6.5 < half < plan.value + 1e-9 < 8.0
-    assert plan.value == pytest.approx(half)
+    assert half < est.shrinkage()["value"].iloc[0] == pytest.approx(plan.value)
+    assert plan.value < 8.0
+    covariance = np.eye(50)
+    covariance[1, 2] = covariance[2, 1] = 0.1
+    est = mm.estimate(mean=means, covariance=covariance)
+    assert est.shrinkage()["value"].iloc[0] < 6.5 < half == pytest.approx(est.winner().recommended.value)
     for close in ([0.1, *[0.0] * 9], [0.0] * 10):  # a close race, and a tie
         est = mm.estimate(mean=close, se=1.0)
         assert est.winner().recommended.value == pytest.approx(est.shrinkage()["value"].iloc[0])
     rates = mm.estimate(successes=[300, *[50] * 20], trials=1000)
-    assert rates.winner().recommended.value == pytest.approx(rates.winner(level=0.5).conditional.interval[0])
+    assert rates.winner(level=0.5).conditional.interval[0] <= rates.winner().recommended.value < 0.3
 
 
 def test_few_and_skewed_data_are_said_to_be() -> None:

@@ -418,7 +418,7 @@ class Problem:
             apart = np.maximum(apart - 2 * self.spread[leader], 0.0)
         reach = upper_quantile(0.01 / max(len(means) - 1, 1), self.freedom)
         close = means >= means[leader] - reach * np.sqrt(apart)
-        equal = np.where(close, self.posterior.values[close].mean(), np.minimum(means, means[close].mean()))
+        equal = np.where(close, self.shrinkage.values[close].mean(), np.minimum(means, means[close].mean()))
         return np.concatenate([drawn, means[None], equal[None]])
 
     def winner(self, level: float = 0.95, beta: float | None = None, rank: int = 1) -> NamedWinner:

@@ -13,9 +13,9 @@ from maxmean.mev.inference.roots import find_root
 from maxmean.mev.inference.sobol import sobol_points
 
 
-@pytest.mark.parametrize("dimensions", [1, 2, 5, 24, 25, 60])
+@pytest.mark.parametrize("dimensions", [1, 2, 24, 64, 65])
 def test_points_are_those_of_scipy(dimensions: int) -> None:
-    """24 dimensions are computed here, more of them by SciPy itself."""
+    """64 dimensions are computed here, more of them by SciPy itself."""
     assert np.array_equal(sobol_points(dimensions, 9), qmc.Sobol(dimensions, scramble=False).random_base2(9))
 
 

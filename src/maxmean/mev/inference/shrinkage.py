@@ -17,7 +17,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
+from typing import TypeAlias
 
 import numpy as np
 
@@ -37,17 +38,20 @@ _CHUNK = 4_000_000  # numbers held at once
 _SAME, _ROUNDING = 1e-6, 1e-14  # of the standard error and of the mean: by how much copies differ
 
 
+Parts: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
 @dataclass(frozen=True)
 class Shrinkage:
     """The posterior of the means: mixtures of normal distributions, over the values that the prior's parameters may have."""
 
-    weights: np.ndarray
-    """[K, M]: how probable each part is."""
-    means: np.ndarray
-    """[K, M]: the parts' expectations."""
-    errors: np.ndarray
-    """[K, M]: their standard deviations."""
     _mixture: _Mixture = field(repr=False)
+    _found: partial[Parts] = field(repr=False)
+
+    @cached_property
+    def parts(self) -> Parts:
+        """Weights, expectations and standard deviations of each mean's parts, [K, M] each."""
+        return self._found()
 
     @cached_property
     def chances(self) -> np.ndarray:
@@ -65,7 +69,8 @@ class Shrinkage:
     @property
     def values(self) -> np.ndarray:
         """Posterior expectations, shape ``(M,)``: estimates that are not too high for the options that look best."""
-        return np.asarray((self.weights * self.means).sum(axis=0))
+        weights, means, _ = self.parts
+        return np.asarray((weights * means).sum(axis=0))
 
     def intervals(self, level: float = 0.95) -> np.ndarray:
         """Intervals for all means, shape ``(M, 2)``: on average over the options, ``level`` of them hold.
@@ -81,19 +86,20 @@ class Shrinkage:
     def _quantile(self, share: float) -> np.ndarray:
         """Newton's method, kept between ends that close in on the quantile."""
         ndtr = special(np).ndtr
-        safe = np.maximum(self.errors, np.finfo(float).tiny)
-        ends = self.means + float(special(np).ndtri(share)) * self.errors
+        weights, means, errors = self.parts
+        safe = np.maximum(errors, np.finfo(float).tiny)
+        ends = means + float(special(np).ndtri(share)) * errors
         low, high = ends.min(axis=0), ends.max(axis=0)  # of a mixture, between those of its parts
-        at = (self.weights * ends).sum(axis=0)
+        at = (weights * ends).sum(axis=0)
         for _ in range(_STEPS):
-            z = (at - self.means) / safe
-            surplus = (self.weights * ndtr(z)).sum(axis=0) - share
+            z = (at - means) / safe
+            surplus = (weights * ndtr(z)).sum(axis=0) - share
             low, high = np.where(surplus < 0, at, low), np.where(surplus < 0, high, at)
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                density = (self.weights / safe * np.exp(-z * z / 2)).sum(axis=0) / math.sqrt(2 * math.pi)
+                density = (weights / safe * np.exp(-z * z / 2)).sum(axis=0) / math.sqrt(2 * math.pi)
                 to = at - surplus / density
             to = np.where((to >= low) & (to <= high), to, (low + high) / 2)
-            done, at = np.abs(to - at) <= 1e-12 * np.maximum(self.errors.max(axis=0), np.abs(to)), to
+            done, at = np.abs(to - at) <= 1e-12 * np.maximum(errors.max(axis=0), np.abs(to)), to
             if done.all():
                 break
         return at
@@ -122,21 +128,21 @@ def shrink(means: Array, covariance: Array, *, seed: int = 0) -> Shrinkage:
     >>> posterior.values.round(1).tolist()
     [0.3, 1.1, 2.0, 8.6]
     >>> shrink([0.0, 0.1, 0.2], [1.0, 1.0, 1.0]).values.round(2).tolist()
-    [0.07, 0.1, 0.13]
+    [0.06, 0.1, 0.14]
     """
     x, covariances = checked(means, covariance)
     kept_ones, copies = np.unique(first_copies(x, covariances), return_inverse=True)
     if len(kept_ones) < len(x):  # copies say the same thing once
         one = shrink(x[kept_ones], covariances[np.ix_(kept_ones, kept_ones)], seed=seed)
         mixture = replace(one._mixture, copies=copies)
-        return Shrinkage(one.weights[:, copies], one.means[:, copies], one.errors[:, copies], mixture)
+        return Shrinkage(mixture, partial(_copied, one, copies))
     variances = diagonal(covariances)
     usual = _usual_variance(covariances)
     if usual == 0:  # one option, or no doubt about any difference
         certain = _Mixture(
             np.ones(1), x[None], np.zeros((1, len(x))), np.zeros((1, len(x))), np.ones(1), None, copies, seed
         )
-        return Shrinkage(np.ones((1, len(x))), x[None], np.sqrt(variances)[None], certain)
+        return Shrinkage(certain, partial(_normal_parts, np.ones(1), x[None], np.sqrt(variances)[None]))
     if covariances.ndim == 1:
         spectrum, vectors = covariances, None
         turned, ones = x, np.ones_like(x)
@@ -167,13 +173,25 @@ def shrink(means: Array, covariance: Array, *, seed: int = 0) -> Shrinkage:
     expected, kept = turned - inward * apart, spectrum * (1 - inward)
     pull = inward * ones
     mixture = _Mixture(likely / likely.sum(), expected, kept, pull, doubt, vectors, copies, seed)
-    shared = _shared(covariances)
-    if shared is not None:
-        parts, means_, errors = tailed_posterior(x, variances - shared, usual)
-        return Shrinkage(parts, means_, np.sqrt(np.square(errors) + shared), mixture)
+    if (shared := _shared(covariances)) is not None:
+        return Shrinkage(mixture, partial(_tailed_parts, x, variances, usual, shared))
     assert vectors is not None
     errors = np.sqrt(kept @ np.square(vectors).T + np.square(pull @ vectors.T) * doubt[:, None])
-    return Shrinkage(np.repeat(weights[:, None], len(x), axis=1), expected @ vectors.T, errors, mixture)
+    return Shrinkage(mixture, partial(_normal_parts, weights, expected @ vectors.T, errors))
+
+
+def _copied(one: Shrinkage, copies: np.ndarray) -> Parts:
+    weights, means, errors = one.parts
+    return weights[:, copies], means[:, copies], errors[:, copies]
+
+
+def _normal_parts(weights: np.ndarray, means: np.ndarray, errors: np.ndarray) -> Parts:
+    return np.repeat(weights[:, None], means.shape[1], axis=1), means, errors
+
+
+def _tailed_parts(x: np.ndarray, variances: np.ndarray, usual: float, shared: float) -> Parts:
+    weights, means, errors = tailed_posterior(x, variances - shared, usual)
+    return weights, means, np.sqrt(np.square(errors) + shared)
 
 
 def _shared(covariances: np.ndarray) -> float | None:

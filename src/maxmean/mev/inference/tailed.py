@@ -23,13 +23,14 @@ _LEAST, _MOST = 1 / 64, 8.0
 """The smallest spread, in standard errors, and the largest beyond them and the range of the estimates."""
 _FAR = 8.0
 """How much further scales reach than spreads."""
-_FIRST, _NODES = 96, 48
+_FIRST, _NODES = 64, 48
 """Centres among which is looked for where the evidence is, and centres that are integrated over."""
 _CROWD, _FEWER = 1_000, 4
 """Options that leave so little doubt about the centre that a quarter of these is enough."""
 _ROUNDS = 4
 _HELD = 4_000_000  # numbers worked on at once
 _NOTHING = -25.0  # logarithm of what is nothing beside the largest evidence
+_NEGLIGIBLE = 1e-8  # of a posterior
 _TINY = 1e-300
 
 
@@ -72,7 +73,9 @@ def tailed_posterior(x: np.ndarray, variances: np.ndarray, usual: float) -> tupl
         errors[:, :, some] = np.sqrt(variances[some] * (1 - inward))
     parts /= parts.sum(axis=(0, 1))
     flat = len(centres) * len(scales), len(x)
-    return parts.reshape(flat), means.reshape(flat), errors.reshape(flat)
+    parts, means, errors = (each.reshape(flat) for each in (parts, means, errors))
+    there = parts.max(axis=1) > _NEGLIGIBLE
+    return parts[there], means[there], errors[there]
 
 
 def _scales(unit: float, reach: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -19,7 +19,7 @@ import numpy as np
 
 _STEP = 0.4
 """Between the logarithms of neighbouring scales: sums over such a grid are integrals to five digits and more."""
-_LEAST, _MOST = 1 / 64, 8.0
+_LEAST, _MOST = 1 / 64, 32.0
 """The smallest spread, in standard errors, and the largest beyond them and the range of the estimates."""
 _FAR = 8.0
 """How much further scales reach than spreads."""
@@ -30,7 +30,7 @@ _CROWD, _FEWER = 1_000, 4
 _ROUNDS = 4
 _HELD = 4_000_000  # numbers worked on at once
 _NOTHING = -25.0  # logarithm of what is nothing beside the largest evidence
-_NEGLIGIBLE = 1e-8  # of a posterior
+_NEGLIGIBLE = 1e-12  # of a posterior
 _TINY = 1e-300
 
 
@@ -81,8 +81,9 @@ def tailed_posterior(x: np.ndarray, variances: np.ndarray, usual: float) -> tupl
 def _scales(unit: float, reach: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Scales [L]; how probable each is under every prior, [T, L]; and how probable each of these is, as a logarithm, [T]."""
     low, high = math.floor(math.log(_LEAST) / _STEP), math.ceil(math.log(_MOST * (1 + reach / unit)) / _STEP)
-    around = np.arange(-math.ceil(1.2 / _STEP), math.ceil((high - low + math.log(_FAR)) / _STEP))
-    every = np.arange(low + around[0], high + math.ceil(math.log(_FAR) / _STEP) + 1)
+    further = math.ceil(math.log(_FAR) / _STEP)
+    around = np.arange(-math.ceil(1.2 / _STEP), high - low + further)
+    every = np.arange(low + around[0], high + further + 1)
     spreads = np.arange(low, high + 1)
     inverse = np.exp(-2 * _STEP * around)  # of lambda squared, exponentially distributed
     chances = inverse * np.exp(-inverse)

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import linalg, stats
 from scipy.special import polygamma
 
 import maxmean as mm
@@ -63,6 +63,18 @@ def test_covariances_from_few_rows_keep_their_size_and_take_no_difference_for_ce
     np.testing.assert_allclose(after.sum(axis=0), 0.0, atol=1e-12)
     assert np.linalg.eigvalsh(before)[3] < 1e-12
     assert np.linalg.eigvalsh(after)[1] > 0.1  # only the average is without doubt
+
+
+def test_covariances_are_moderated_in_any_coordinates_of_the_differences() -> None:
+    """The oracle-approximating share of Chen and others, for covariances of M - 1 orthonormal contrasts (Helmert's)."""
+    rng, rows, options = np.random.default_rng(4), 12, 5
+    sample = np.cov(rng.normal(size=(rows, options)).T * np.linspace(1, 2, options)[:, None]) / rows
+    turn = linalg.helmert(options)
+    apart, p, n = turn @ sample @ turn.T, options - 1, rows - 1
+    squares, trace = np.trace(apart @ apart), np.trace(apart)
+    share = min(1.0, ((1 - 2 / p) * squares + trace**2) / ((n + 1 - 2 / p) * (squares - trace**2 / p)))
+    found = turn @ moderated_covariances(sample, n) @ turn.T
+    np.testing.assert_allclose(found, (1 - share) * apart + share * trace / p * np.eye(p), rtol=1e-10, atol=1e-14)
 
 
 def test_covariances_from_many_rows_two_options_and_certain_ones_stay() -> None:

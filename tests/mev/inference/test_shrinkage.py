@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from scipy.integrate import quad
 
 import maxmean as mm
 from maxmean.mev.inference import Shrinkage, shrink
@@ -74,6 +75,21 @@ def test_with_correlations_it_is_the_integral_over_centre_and_spread() -> None:
             found += weight * np.linalg.solve(precision, np.linalg.solve(covariance, x) + centre / square)
             whole += weight
     np.testing.assert_allclose(shrink(x, covariance).values, found / whole, atol=2e-3)
+
+
+@pytest.mark.parametrize("gap", [0.5, 2.0, 4.0])
+def test_the_probability_that_one_of_two_is_best_is_an_integral_over_the_spread(gap: float) -> None:
+    """By quadrature with the half-Cauchy prior; 20,000 draws have a standard error of 0.0035 at most, and this allows four."""
+
+    def weight(tau: float) -> float:
+        return float(stats.cauchy.pdf(tau) * stats.norm.pdf(gap, 0, np.sqrt(2 + 2 * tau**2)))
+
+    def ahead(tau: float) -> float:
+        kept = tau**2 / (1 + tau**2)
+        return float(stats.norm.cdf(kept * gap / np.sqrt(2 * kept))) if tau else 0.5
+
+    expected = quad(lambda tau: weight(tau) * ahead(tau), 0, np.inf)[0] / quad(weight, 0, np.inf)[0]
+    assert shrink([gap, 0.0], [1.0, 1.0]).chances[0] == pytest.approx(expected, abs=0.014)
 
 
 def test_one_far_ahead_of_many_is_left_where_it_is() -> None:

@@ -9,7 +9,7 @@ known about the prior is integrated over, so that intervals are not too short wi
 
 The probability of being the best takes a normal prior, and for tau a half-Cauchy one with the usual s as its scale, which allows
 for means that are nearly equal: averaged over spreads from a quarter to two standard errors it is off by less than a point then,
-and by two under the other (docs/notes/inference.md).
+and by two where b is uniform (docs/notes/inference.md).
 """
 
 from __future__ import annotations

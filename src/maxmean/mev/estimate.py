@@ -109,7 +109,7 @@ class Estimate:
 
         >>> winner = estimate(successes={"red": 30, "blue": 36}, trials=1000).winner()
         >>> round(winner.recommended.value, 4), [round(end, 4) for end in winner.recommended.interval]
-        (0.0341, [0.0229, 0.0495])
+        (0.0346, [0.0229, 0.0495])
         """
         return self.problem.winner(level, beta, rank)
 

@@ -72,9 +72,7 @@ def tailed_posterior(x: np.ndarray, variances: np.ndarray, usual: float) -> tupl
         means[:, :, some] = x[some] - inward * (x[some] - centres[:, None])[:, None, :]
         errors[:, :, some] = np.sqrt(variances[some] * (1 - inward))
     parts /= parts.sum(axis=(0, 1))
-    flat = len(centres) * len(scales), len(x)
-    parts, means, errors = (each.reshape(flat) for each in (parts, means, errors))
-    there = parts.max(axis=1) > _NEGLIGIBLE
+    there = parts.max(axis=-1) > _NEGLIGIBLE  # [C, L]
     return parts[there], means[there], errors[there]
 
 

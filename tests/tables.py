@@ -453,7 +453,13 @@ def independent(file: File, content: bytes, layout: Any, remarks: tuple[str, ...
         if "lower" in rows:
             se = (rows["upper"] - rows["lower"]) / 2 / {0.9: 1.6448536269514722, 0.95: 1.959963984540054}[layout.level]
         else:
-            se = rows["se"] if "se" in rows else rows["sd"] / np.sqrt(rows["n"])
+            se = (
+                rows["se"]
+                if "se" in rows
+                else rows["sd"] / np.sqrt(rows["n"])
+                if "sd" in rows
+                else [layout.error] * len(rows)
+            )
         return {name: (mean, error) for name, mean, error in zip(rows["by"], rows["mean"], se, strict=True)}
     if "unit" in rows:
         table = rows.pivot(index="unit", columns="by", values="value").reindex(rows["unit"].unique())

@@ -15,6 +15,7 @@ import typer
 
 from inside import maxmean
 from maxmean.cli import app
+from seldom import mostly_slow
 
 ROOT = Path(__file__).parents[1]
 TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
@@ -99,6 +100,9 @@ def with_python(paths: list[Path]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("path", [path for path in paths if blocks(path, "python")], ids=name)
 
 
+FOLLOWED = [path for path in [*TUTORIALS, ROOT / "docs" / "tools.md"] if blocks(path, "python")]
+
+
 @with_python([path for path in DOCUMENTS if path not in TUTORIALS and path.name != "tools.md"])
 def test_python_in_the_documents_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each block by itself."""
@@ -107,7 +111,13 @@ def test_python_in_the_documents_runs(path: Path, tmp_path: Path, monkeypatch: p
         exec(compile(code, str(path), "exec"), {})
 
 
-@with_python([*TUTORIALS, ROOT / "docs" / "tools.md"])
+@pytest.mark.parametrize(
+    "path",
+    mostly_slow(
+        FOLLOWED, [path for path in FOLLOWED if path.stem != "cross-validation"]
+    ),  # scikit-learn takes its time
+    ids=name,
+)
 def test_tutorials_can_be_followed_word_for_word(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

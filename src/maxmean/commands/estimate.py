@@ -114,7 +114,12 @@ def estimate(
         str | None, typer.Option(metavar="COLUMN", help="Mean of each option (summaries).", rich_help_panel=_DATA)
     ] = None,
     se: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Standard error of the mean.", rich_help_panel=_DATA)
+        str | None,
+        typer.Option(
+            metavar="COLUMN|NUMBER",
+            help="Standard error of the mean; or a number, that of every row's value, such as one trial of a search.",
+            rich_help_panel=_DATA,
+        ),
     ] = None,
     sd: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Standard deviation; needs --n.", rich_help_panel=_DATA)
@@ -179,6 +184,15 @@ def estimate(
     sheet: Annotated[
         str | None, typer.Option(metavar="NAME", help="Sheet of an Excel file with several.", rich_help_panel=_DATA)
     ] = None,
+    test_size: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            show_default="as in k-fold",
+            help="Of the data in each test set, for scores of cross-validation, whose splits share training data.",
+            rich_help_panel=_DATA,
+        ),
+    ] = None,
     numerator: Annotated[
         str | None,
         typer.Option(
@@ -214,7 +228,8 @@ def estimate(
         ),
     ] = None,
     layout: Annotated[
-        str | None, typer.Option(metavar="NAME", help="long, wide, counts or summaries.", rich_help_panel=_DATA)
+        str | None,
+        typer.Option(metavar="NAME", help="long, wide, counts, summaries or transposed.", rich_help_panel=_DATA),
     ] = None,
     unpaired: Annotated[
         bool,
@@ -294,6 +309,7 @@ def estimate(
         decimal=decimal,
         limits_level=limits_level,
         sheet=sheet,
+        test_size=test_size,
     )
     with _progress(notes, "reading", 1.0) as progress:
         found = read_options(stream_table(source, progress, sheet), columns, reading)

@@ -226,6 +226,7 @@ def estimate(
     drop_missing: bool = False,
     decimal: str | None = None,
     sheet: str | None = None,
+    test_size: float | None = None,
     names: Sequence[str] | None = None,
     paired: bool | None = None,
     alpha: float = 0.1,
@@ -247,7 +248,9 @@ def estimate(
         A mapping or a list with one array of observations per option; a 2-D array (rows are observations, columns
         options, taken as paired); or a table, whose layout is recognised from the columns or set with the arguments below: the
         path of a file, a DataFrame of pandas or polars, a DuckDB relation, anything with Arrow's or the dataframe interchange
-        protocol; or a pandas GroupBy. What was guessed or left out and changes the answer is a :class:`DataWarning`.
+        protocol; a pandas GroupBy; a study of Optuna, whose trials with the same parameters are observations of one option; or a
+        fitted search of scikit-learn or its ``cv_results_``, whose options are the settings, paired by split. What was guessed
+        or left out and changes the answer is a :class:`DataWarning`.
     method
         One of ``me ae de cve we mme te ke te* ke*``.
     by, value
@@ -255,7 +258,7 @@ def estimate(
     successes, trials, rate, mean, se, sd, n, lower, upper
         Counts (successes or a rate, and trials), or summaries (a mean with se, with sd and n, or with confidence limits that are
         symmetric about it). Columns of a table; without ``data``, arrays, mappings or Series with one number per option; labels
-        are names.
+        are names. As a number beside a table, ``se`` is the standard error of every row's value, such as that of one trial.
     limits_level
         Of ``lower`` and ``upper``; None: what the columns' names tell, or 0.95.
     numerator, denominator
@@ -270,7 +273,7 @@ def estimate(
     unit
         Column of a table that says which rows belong together (a user, a day): long data are paired by it.
     layout
-        ``long``, ``wide``, ``counts`` or ``summaries``.
+        ``long``, ``wide``, ``counts``, ``summaries``, or ``transposed`` (a row an option, a column a unit).
     options
         The options of a table to compare, by name: columns of a wide one. By default all.
     where
@@ -281,6 +284,9 @@ def estimate(
         Decimal mark of numbers in text, ``"."`` or ``","``, where it cannot be told.
     sheet
         Sheet of an Excel file that has several.
+    test_size
+        Share of the data in each test set, if the observations are paired scores of cross-validation: its splits share training
+        data, for which the covariance of the means is corrected (Nadeau and Bengio, 2003). Searches of scikit-learn know it.
     names
         Names of the options, if the data have none.
     paired
@@ -339,6 +345,7 @@ def estimate(
         drop_missing=drop_missing,
         decimal=decimal,
         sheet=sheet,
+        test_size=test_size,
         names=names,
         paired=paired,
         alpha=alpha,

@@ -108,6 +108,9 @@ class Problem:
     ) -> Problem:
         """Check settings and data, once; flip and rescale the data so that larger is better and no square overflows."""
         check_truth("lower_is_better", lower_is_better)
+        if lower_is_better and options.lower_is_better is False:
+            raise ArgumentError("the study maximises its objective, and lower_is_better says otherwise")
+        lower_is_better = lower_is_better or bool(options.lower_is_better)
         check_whole("seed", seed, 0)
         check_whole("resamples", resamples, 2, MOST_RESAMPLES)
         refuse_unusable(options)
@@ -500,6 +503,7 @@ def as_problem(
     drop_missing: bool = False,
     decimal: str | None = None,
     sheet: str | None = None,
+    test_size: float | None = None,
     names: Sequence[str] | None = None,
     paired: bool | None = None,
     alpha: float = 0.1,
@@ -536,7 +540,13 @@ def as_problem(
     chosen = parse_kernel(kernel) if isinstance(kernel, str) else as_kernel(kernel)
     settings = Settings(alpha, chosen, draws, parts)
     reading = Reading.of(
-        options=options, where=where, drop_missing=drop_missing, decimal=decimal, limits_level=limits_level, sheet=sheet
+        options=options,
+        where=where,
+        drop_missing=drop_missing,
+        decimal=decimal,
+        limits_level=limits_level,
+        sheet=sheet,
+        test_size=test_size,
     )
     found = as_options(data, columns, names, paired, covariance, reading)
     for remark in found.remarks:

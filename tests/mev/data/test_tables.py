@@ -22,7 +22,11 @@ from maxmean.mev.data.gather import gather
 from maxmean.mev.data.layout import Columns, Layout, Reading
 from maxmean.mev.data.options import Options, refuse_unusable
 from maxmean.mev.errors import DataError
-from tables import FILES, File, independent
+from search_tables import SEARCHES, independent_search
+from tables import FILES as TABLES
+from tables import File, independent
+
+FILES = {**TABLES, **SEARCHES}
 
 LONGEST = 10
 """Seconds for one table; the machine may be busy."""
@@ -66,6 +70,11 @@ def same(found: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
         np.testing.assert_allclose(found[name], values, rtol=1e-12, err_msg=name)
 
 
+def by_pandas(file: File, content: bytes, layout: Layout, remarks: tuple[str, ...]) -> dict[str, Any]:
+    """What an independent reader makes of it."""
+    return (independent if layout.origin is None else independent_search)(file, content, layout, remarks)
+
+
 def test_the_corpus_has_eighty_tables() -> None:
     assert len(FILES) >= 80
 
@@ -87,7 +96,7 @@ def test_a_table_is_read_or_refused_with_a_sentence(name: str, tmp_path: Path) -
         said = "\n".join(options.remarks)
         same(numbers(options), file.reads)
         assert options.names == tuple(file.reads)
-        same(independent(file, file.content, layout, options.remarks), file.reads)
+        same(by_pandas(file, file.content, layout, options.remarks), file.reads)
         assert bool(file.says) == bool(options.remarks)
     for part in file.says:
         assert part in said
@@ -152,7 +161,7 @@ def attempt(file: File, path: Path) -> tuple[str, str]:
         return "crashed", f"{error!r}: {what}"
     what += f", taken for {options.taken_for} {options.remarks}"
     try:
-        same(numbers(options), independent(file, content, layout, options.remarks))
+        same(numbers(options), by_pandas(file, content, layout, options.remarks))
     except Exception as error:
         return "differs", f"{str(error)[:300]}: {what}"
     return "read", ""

@@ -12,6 +12,7 @@ from .aliases import TOTALS, plain
 from .confidence import standard_errors
 from .counts import Counts
 from .delta import DELTA, Rows, summarise_units
+from .folds import allow_for_overlap
 from .gather import Gathered, gather
 from .layout import Columns, Layout, Reading
 from .limits import MOST_VALUES
@@ -40,11 +41,19 @@ def read_options(
     _refuse_unknown(names, reading)
     remarks = (*layout.remarks, *found.remarks, *filter(None, [found.missing.remark]), *_look_alikes(found, names))
     pairable = isinstance(data, Samples) and data.paired
-    return Options(tuple(names), data, str(layout), pairable=pairable, remarks=remarks)
+    options = Options(tuple(names), data, str(layout), pairable=pairable, remarks=remarks)
+    folds = layout.origin is not None and layout.origin.kind == "folds"
+    if reading.test_size is None and (not folds or reading.paired is False):
+        return options
+    return allow_for_overlap(options, reading.test_size)
 
 
 def _long(layout: Layout, found: Gathered, reading: Reading) -> tuple[list[str], Samples | Summaries]:
     names, value = list(found.names.number), found.values["value"]
+    if layout.error is not None:
+        n = np.bincount(found.codes, minlength=len(names))
+        means = np.bincount(found.codes, value, len(names)) / n
+        return names, Summaries.of(means, layout.error / np.sqrt(n), None, None, names)
     if set(DELTA) & set(layout.roles):
         return names, summarise_units(_rows(layout, found), tuple(names))
     if found.units is not None:
@@ -138,6 +147,8 @@ def _summaries(layout: Layout, found: Gathered, reading: Reading) -> tuple[list[
     se = values.get("se")
     if "lower" in values:
         se = standard_errors(values["mean"], values["lower"], values["upper"], layout.level, names)
+    if layout.error is not None:
+        se = np.full(len(names), layout.error)
     matrix = None if layout.covariance is None else layout.covariance.among(names)
     return names, Summaries.of(values["mean"], se, values.get("sd"), values.get("n"), names, matrix)
 

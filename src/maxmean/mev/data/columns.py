@@ -45,6 +45,11 @@ def refuse_nested(field: pa.Field) -> None:
         raise DataError(f"column {field.name!r} is nested ({kind}): one number or one name a row is needed")
 
 
+def comma_means(schema: pa.Schema) -> str | None:
+    """The decimal mark of a table whose columns commas separate: a point, since commas then separate no decimals."""
+    return "." if (schema.metadata or {}).get(SEPARATOR) == b"," else None
+
+
 def plain_array(numbers: pa.Array) -> np.ndarray:
     """Numbers as NumPy has them; by DLPack where none is null, since Arrow imports pandas for its own way."""
     return numbers.to_numpy(zero_copy_only=False) if numbers.null_count else np.from_dlpack(numbers)

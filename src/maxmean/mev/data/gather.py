@@ -11,14 +11,15 @@ import numpy as np
 import pyarrow as pa
 
 from ..errors import DataError
-from .columns import CODE, SEPARATOR, Rows, decoded, refuse_nested
+from .columns import CODE, Rows, comma_means, decoded, refuse_nested
 from .first_look import check_column
 from .layout import Columns, Layout, Reading, listed
 from .limits import TOO_LARGE
 from .missing import Missing
 from .name_column import Names
-from .number_column import Numbers
+from .number_column import Numbers, refuse_two_marks
 from .recognise import recognise
+from .searches import RECAST, recast
 
 _COUNTED = ("successes", "trials", "n")
 
@@ -51,9 +52,13 @@ def gather(
     if first is None:
         raise DataError("the table has no rows")
     layout = recognise(first[1], columns, reading)
+    rows: Iterable[Numbered] = chain([first], stream)
+    if layout.kind in RECAST:
+        layout, first = recast(layout, rows, reading)
+        rows = [first]
     for name in (*layout.roles.values(), *layout.options):
         refuse_nested(first[1].schema.field(name))
-    return layout, _Gatherer(layout, reading, first[1].schema).all(_bounded(chain([first], stream), layout, most))
+    return layout, _Gatherer(layout, reading, first[1].schema).all(_bounded(rows, layout, most))
 
 
 def _numbered(batches: Iterable[pa.RecordBatch]) -> Iterator[Numbered]:
@@ -107,10 +112,9 @@ class _Gatherer:
         chosen = {name: name for name in layout.options} or {
             role: name for role, name in layout.roles.items() if role not in ("by", "unit", "cluster")
         }
-        # Where commas separate columns they do not separate decimals, and no count has any.
-        separated = (schema.metadata or {}).get(SEPARATOR) == b","
+        separated = comma_means(schema)
         self.numbers = {
-            role: Numbers(name, reading.decimal, "." if separated or role in _COUNTED else None)
+            role: Numbers(name, reading.decimal, "." if role in _COUNTED else separated)
             for role, name in chosen.items()
         }
         self.missing = Missing(naming=self.by)
@@ -122,7 +126,7 @@ class _Gatherer:
     def all(self, stream: Iterable[Numbered]) -> Gathered:
         for rows, batch in stream:
             self._add(rows, batch)
-        _refuse_two_marks(self.numbers.values())
+        refuse_two_marks(self.numbers.values())
         return Gathered(
             self.names,
             self.units,
@@ -190,13 +194,3 @@ class RowNumbers(Sequence[int]):
 
 def _joined(pieces: list[np.ndarray]) -> np.ndarray:
     return np.concatenate(pieces) if pieces else np.array([])
-
-
-def _refuse_two_marks(columns: Iterable[Numbers]) -> None:
-    """Refuse a table in which one column has decimal commas and another decimal points: one of them has thousands."""
-    marks = {numbers.mark: numbers.column for numbers in columns if numbers.mark}
-    if len(marks) > 1:
-        raise DataError(
-            f"decimals have a comma in column {marks[',']!r} and a point in {marks['.']!r}: say which mark they have with "
-            "decimal (--decimal . or --decimal ,)"
-        )

@@ -17,6 +17,7 @@ from .confidence import standard_errors
 from .counts import Counts
 from .covariance import Covariances
 from .delta import DELTA
+from .folds import allow_for_overlap
 from .frames import groups, is_frame, is_grouped, is_series, labels_of
 from .layout import Columns, Reading
 from .limits import MOST_VALUES
@@ -24,6 +25,7 @@ from .missing import whole_rows
 from .options import Options, repeated
 from .rates import successes_of
 from .samples import Samples
+from .search_objects import cross_validation_table, is_cross_validation, is_study, study_table
 from .summaries import Summaries
 
 
@@ -44,6 +46,12 @@ def as_options(
     given = {role: value for role, value in columns.items() if value is not None}
     if paired is not None:
         check_truth("paired", paired)
+    lower = None
+    if is_study(data):
+        data, lower = study_table(data, given.get("value"))
+    elif is_cross_validation(data):
+        data, share = cross_validation_table(data)
+        reading = replace(reading, test_size=share if reading.test_size is None else reading.test_size)
     if isinstance(data, str | os.PathLike) or is_frame(data):
         from .collect import read_options
 
@@ -51,7 +59,7 @@ def as_options(
         most = MOST_VALUES if isinstance(data, str | os.PathLike) else math.inf  # a frame is in memory already
         options = read_options(_batches(data, reading.sheet), chosen, replace(reading, paired=paired), most=most)
         source = os.path.basename(os.fspath(data)) if isinstance(data, str | os.PathLike) else ""
-        return replace(_named_and_paired(options, names, paired), source=source)
+        return replace(_named_and_paired(options, names, paired), source=source, lower_is_better=lower)
     if reading.where or reading.options or reading.decimal or "layout" in given:
         raise ArgumentError("where, options, decimal and layout choose from a table: a file or a DataFrame")
     if data is None:
@@ -65,7 +73,8 @@ def as_options(
             raise DataError(f"option {repeated(found)!r} appears twice")
     if given:
         raise ArgumentError(f"{', '.join(given)} can only be given with a table, or without data")
-    return _without_missing(_named_and_paired(_from_samples(data), names, paired), reading.drop_missing)
+    options = _without_missing(_named_and_paired(_from_samples(data), names, paired), reading.drop_missing)
+    return options if reading.test_size is None else allow_for_overlap(options, reading.test_size)
 
 
 def _batches(data: Any, sheet: str | None) -> Iterable[Any]:
@@ -133,7 +142,7 @@ def _paired(data: Samples | Counts | Summaries, paired: bool) -> Samples | Count
 
 def _column_names(given: dict[str, Any]) -> Columns:
     for role, name in given.items():
-        if not isinstance(name, str):
+        if not isinstance(name, str) and not (role == "se" and isinstance(name, int | float)):
             raise ArgumentError(f"{role} names a column of the table, so it must be a string, not {name!r}")
     return Columns(**{f.name: given.get(f.name) for f in fields(Columns)})
 

@@ -11,7 +11,7 @@ from ..settings import check_level, check_truth
 from .conditions import Condition, conditions
 from .covariance import Covariances
 
-LAYOUTS = ("long", "wide", "counts", "summaries")
+LAYOUTS = ("long", "wide", "counts", "summaries", "transposed")
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,8 @@ class Columns:
     trials: str | None = None
     rate: str | None = None
     mean: str | None = None
-    se: str | None = None
+    se: str | float | None = None
+    """A column; or a number, the standard error of every row's value."""
     sd: str | None = None
     n: str | None = None
     lower: str | None = None
@@ -56,6 +57,8 @@ class Reading:
     """Of confidence limits in the table; None: what their names tell, or 0.95."""
     sheet: str | None = None
     """Of an Excel file."""
+    test_size: float | None = None
+    """Share of the data in the test sets of cross-validation, if the observations are scores on its splits."""
 
     @classmethod
     def of(
@@ -68,6 +71,7 @@ class Reading:
         decimal: str | None = None,
         limits_level: float | None = None,
         sheet: str | None = None,
+        test_size: float | None = None,
     ) -> Reading:
         """From what a caller gives, checked."""
         if isinstance(options, str) or not all(isinstance(name, str) for name in options):
@@ -77,7 +81,9 @@ class Reading:
         if limits_level is not None:
             check_level(limits_level)
         check_truth("drop_missing", drop_missing)
-        return cls(tuple(options), conditions(where), drop_missing, paired, decimal, limits_level, sheet)
+        if test_size is not None and not (isinstance(test_size, int | float) and 0 <= test_size < 1):
+            raise ArgumentError(f"test_size must be a share of the data from 0 up to 1, such as 0.2, not {test_size!r}")
+        return cls(tuple(options), conditions(where), drop_missing, paired, decimal, limits_level, sheet, test_size)
 
 
 @dataclass(frozen=True)
@@ -95,8 +101,16 @@ class Layout:
     """Of the confidence limits, if standard errors are made from them."""
     remarks: tuple[str, ...] = ()
     """What was guessed and changes the answer, a sentence each."""
+    error: float | None = None
+    """The standard error of every row's value, if it is known."""
+    origin: Layout | None = None
+    """What it was before it became a long one: a search, or a transposed table."""
+    read_as: str = ""
+    """The same in words."""
 
     def __str__(self) -> str:
+        if self.read_as:
+            return self.read_as + (f", each with a standard error of {self.error:g}" if self.error is not None else "")
         names = {role: repr(name) for role, name in self.roles.items()}
         by = f"options in {names['by']}" if "by" in names else "one option a row"
         unit = f", paired by {names['unit']}" if "unit" in names else ""
@@ -115,6 +129,8 @@ class Layout:
                 return f"summaries: {by}, means in {names['mean']}, standard errors {self._spread(names)}"
 
     def _spread(self, names: dict[str, str]) -> str:
+        if self.error is not None:
+            return f"all {self.error:g}"
         if "se" in names:
             return names["se"]
         if "sd" in names:

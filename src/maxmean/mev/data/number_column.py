@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -119,3 +120,13 @@ def refuse_fractions(values: np.ndarray, column: str, row_of: Rows) -> None:
     if large.size:
         k = large[0]
         raise DataError(f"row {row_of[k]}: column {column!r} holds {values[k]:g}, too large for an exact count")
+
+
+def refuse_two_marks(columns: Iterable[Numbers]) -> None:
+    """Refuse a table in which one column has decimal commas and another decimal points: one of them has thousands."""
+    marks = {numbers.mark: numbers.column for numbers in columns if numbers.mark}
+    if len(marks) > 1:
+        raise DataError(
+            f"decimals have a comma in column {marks[',']!r} and a point in {marks['.']!r}: say which mark they have with "
+            "decimal (--decimal . or --decimal ,)"
+        )

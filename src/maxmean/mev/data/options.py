@@ -22,6 +22,8 @@ class Options:
     """What the input was read as, in words."""
     pairable: bool = False
     """Whether row k of every option may be treated as a pair if ``te*`` or ``ke*`` is requested."""
+    lower_is_better: bool | None = None
+    """Whether the best has the smallest mean, if the input says so."""
     remarks: tuple[str, ...] = ()
     """What was guessed or left out when the input was read, and changes the answer: a sentence each."""
     source: str = ""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import pyarrow as pa
 
@@ -14,17 +15,24 @@ from .delta import DELTA
 from .first_look import FirstLook, check_column, check_names
 from .layout import LAYOUTS, Columns, Layout, Reading, listed, quoted
 from .limits import MOST_OPTIONS, TOO_MANY
-from .notation import is_number
+from .notation import MISSING, is_number
 from .roles import roles_of
 from .row_labels import RowLabels, left_out, row_labels
+from .searches import search_of
 
 _ROLES: dict[str, tuple[str, ...]] = {
     "long": ("by", "value", "unit", *DELTA),
     "wide": ("by", "unit"),
     "counts": ("by", "successes", "trials", "rate"),
     "summaries": ("by", "mean", "se", "sd", "n", "lower", "upper"),
+    "transposed": ("by",),
+    "trials": ("value",),
+    "folds": ("value",),
 }
 """The roles that columns play in each layout; in a wide table ``by`` and ``unit`` tell the rows apart, and are left out."""
+
+_SOME_ANSWERS = 5  # columns; fewer may be anything
+_ANSWERS = {"0", "1", "0.0", "1.0", "true", "false", "yes", "no"}
 
 
 def recognise(batch: pa.RecordBatch, columns: Columns, reading: Reading = Reading()) -> Layout:  # noqa: B008  (frozen)
@@ -32,25 +40,55 @@ def recognise(batch: pa.RecordBatch, columns: Columns, reading: Reading = Readin
     said = {f.name: name for f in fields(columns) if (name := getattr(columns, f.name)) is not None}
     said.pop("layout", None)
     covaries = said.pop("covariance", None) is not None
+    error = _known_error(columns.se, batch.schema.names)
+    if error is not None:
+        del said["se"]
+    if (search := search_of(batch.schema.names, columns)) is not None:
+        _check_roles(search.kind, said)
+        return replace(search, error=error)
     check_names(batch.schema.names, said)
     _take_ratio(said)
     table = FirstLook.of(batch, said)
     kind = columns.layout
+    if kind is not None and kind not in LAYOUTS:
+        raise ArgumentError(unknown("unknown layout", kind, LAYOUTS))
     if kind is None:
-        kind = "summaries" if covaries else _kind(table, reading)
+        kind = "summaries" if covaries or error is not None else _kind(table, reading)
     _check_roles(kind, said)
     if covaries and kind != "summaries":
         raise ArgumentError(f"a covariance matrix belongs to means (--mean), not to the layout {kind!r}")
+    if error is not None and kind != "summaries":
+        raise ArgumentError(
+            f"a standard error of every row (--se) belongs to summaries and searches, not to the layout {kind!r}"
+        )
     if kind == "wide":
         return _wide(table, reading, columns.layout is not None)
-    roles, level, remarks = roles_of(kind, table, covaries)
+    if kind == "transposed":
+        return _transposed(table, reading)
+    roles, level, remarks = roles_of(kind, table, covaries or error is not None)
+    if error is not None:
+        roles.pop("se", None)
     return Layout(
         kind,
         roles,
         covariance=columns.covariance,
         level=reading.limits_level or level or 0.95,
         remarks=remarks,
+        error=error,
     )
+
+
+def _known_error(se: str | float | None, names: Sequence[str]) -> float | None:
+    """A standard error that was given as a number, not as the name of a column."""
+    if se is None or se in names:
+        return None
+    try:
+        error = float(se)
+    except ValueError:
+        return None
+    if not 0 < error < math.inf:
+        raise ArgumentError(f"a standard error must be a positive number, not {se}")
+    return error
 
 
 def _take_ratio(said: dict[str, str]) -> None:
@@ -69,8 +107,6 @@ def _take_ratio(said: dict[str, str]) -> None:
 
 
 def _check_roles(kind: str, said: Mapping[str, str]) -> None:
-    if kind not in LAYOUTS:
-        raise ArgumentError(unknown("unknown layout", kind, LAYOUTS))
     odd = next((role for role in said if role not in _ROLES[kind]), None)
     if odd is not None:
         raise ArgumentError(f"{odd} (--{odd}, column {said[odd]!r}) does not belong to the layout {kind!r}")
@@ -93,7 +129,53 @@ def _kind(table: FirstLook, reading: Reading) -> str:
         return "summaries"
     if alias("rate", numeric) and alias("trials", numeric):
         return "counts"
+    if _is_transposed(table):
+        return "transposed"
     return _of_observations(table)
+
+
+def _is_transposed(table: FirstLook) -> bool:
+    """Whether each row is an option, named by a column called so, and all other columns hold zeros and ones, as answers are."""
+    by, text = _row_names(table), table.of_kind("text")
+    answers = [name for name in table.names if name != by and name not in table.said.values()]
+    if (
+        by is None
+        or text not in ([], [by])
+        or len(answers) < _SOME_ANSWERS
+        or table.distinct(by) < table.batch.num_rows
+    ):
+        return False
+    return all(_is_answers(table.batch.column(name)) for name in answers)
+
+
+def _row_names(table: FirstLook) -> str | None:
+    """The column that names the rows, if they are options: by what it is called, or the index."""
+    return (
+        table.said.get("by") or alias("by", table.of_kind("text")) or (None if table.of_kind("text") else table.index)
+    )
+
+
+def _is_answers(column: pa.Array) -> bool:
+    if pa.types.is_boolean(column.type):
+        return True
+    texts = {str(value).strip().lower() for value in column.unique()[:10].to_pylist()}
+    return texts - {"none"} - set(MISSING) <= _ANSWERS
+
+
+def _transposed(table: FirstLook, reading: Reading) -> Layout:
+    by, text = _row_names(table), table.of_kind("text")
+    if by is None and len(text) == 1:
+        by = text[0]
+    if by is None:
+        raise DataError("no column names the options, one a row: name it with by (--by)")
+    units = tuple(name for name in table.names if name != by and table.kinds[name] in ("number", "truth", "empty"))
+    if len(units) < 2:
+        raise DataError(
+            f"beside {by!r}, a transposed table has two columns of numbers or more, one a unit (a question, a fold)"
+        )
+    odd = [name for name in table.names if name not in (by, *units)]
+    remarks = left_out(dict.fromkeys(odd, "holds no numbers"))
+    return Layout("transposed", {"by": by}, units, remarks=tuple(each.replace("option", "unit") for each in remarks))
 
 
 def _of_observations(table: FirstLook) -> str:
@@ -136,7 +218,8 @@ def _doubt(table: FirstLook, text: Sequence[str], numbers: Sequence[str], reveal
     if len(text) == 1:
         return (
             what + f"if {text[0]!r} names the options, say which column has the values (--by {quoted(text[0])} --value "
-            f"{quoted(value)}); if it tells the rows apart and the others are the options, --unit {quoted(text[0])}"
+            f"{quoted(value)}); if it tells the rows apart and the others are the options, --unit {quoted(text[0])}; if each "
+            "row is an option and the others are its questions or folds, --layout transposed"
         )
     first = min(text, key=table.distinct) if text else next(name for name in numbers if name != value)
     wide = "" if text else ", or say that each column is an option (--layout wide)"

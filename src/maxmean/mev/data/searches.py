@@ -1,0 +1,232 @@
+"""Tables of searches and leaderboards: trials of Optuna, cross-validation of scikit-learn, a row a model and a column a question.
+
+Each is read as long rows: an option is a setting of the parameters, or a model; a unit is a fold, or a question.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ..errors import DataError
+from .columns import Rows, comma_means
+from .layout import Columns, Layout, Reading, listed
+from .limits import MOST_UNPACKED, MOST_VALUES, TOO_LARGE
+from .notation import MISSING
+from .number_column import Numbers, refuse_two_marks
+
+RECAST = ("trials", "folds", "transposed")
+"""Layouts that become long ones."""
+STEPS = b"maxmean.steps"
+"""Metadata key of trials that have a row for each of their intermediate values."""
+PARAMETERS = "parameters"
+"""The column that names the options of a search."""
+
+_SPLIT = re.compile("split([0-9]+)_test_(.+)")
+_SHOWN = {"PRUNED": "pruned", "FAIL": "failed", "RUNNING": "still running", "WAITING": "still waiting"}
+
+Numbered = tuple[Rows, pa.RecordBatch]
+
+
+def search_of(names: Sequence[str], columns: Columns) -> Layout | None:
+    """The layout of a table whose columns are those of a search, unless the user has said what they are."""
+    if columns.layout is not None or columns.by is not None:
+        return None
+    if {"number", "state"} <= set(names) and any(name.startswith("params_") for name in names):
+        return Layout("trials", {"value": _objective(names, columns.value)})
+    splits = [name for name in names if _SPLIT.fullmatch(name)]
+    if len(splits) > 1 and any(name == "params" or name.startswith("param_") for name in names):
+        score = _score(splits, columns.value)
+        return Layout("folds", {"value": score}, tuple(name for name in splits if name.endswith(f"_test_{score}")))
+    return None
+
+
+def _objective(names: Sequence[str], said: str | None) -> str:
+    found = [name for name in names if name == "value" or re.fullmatch("values_.+", name)]
+    if said is not None and said not in found:
+        raise DataError(f"the trials have no objective {said!r} (there are {listed(found)})")
+    if said is None and len(found) != 1:
+        raise DataError(
+            f"the trials have {len(found)} objectives, {listed(found)}: options are compared by one, so choose it with value "
+            f"(--value {found[0]})"
+            if found
+            else "the trials have no column 'value'"
+        )
+    return said or found[0]
+
+
+def _score(splits: Sequence[str], said: str | None) -> str:
+    found = list(dict.fromkeys(match[2] for name in splits if (match := _SPLIT.fullmatch(name))))
+    if said is not None and said not in found:
+        raise DataError(f"there is no score {said!r} (there are {listed(found)})")
+    if said is None and len(found) > 1:
+        raise DataError(f"the splits have several scores, {listed(found)}: choose one with value (--value {found[0]})")
+    return said or found[0]
+
+
+def recast(layout: Layout, stream: Iterable[Numbered], reading: Reading) -> tuple[Layout, Numbered]:
+    """The long layout of a search or of a transposed table, and its rows."""
+    rows, batch = _whole(stream)
+    if layout.kind == "trials":
+        return _trials(layout, rows, batch, reading)
+    return _across(layout, rows, batch, reading)
+
+
+def _whole(stream: Iterable[Numbered]) -> Numbered:
+    """All rows at once, up to what is read of a table."""
+    kept, size, cells = [], 0, 0
+    for rows, batch in stream:
+        size, cells = size + batch.nbytes, cells + batch.num_rows * batch.num_columns
+        if size > MOST_UNPACKED or cells > MOST_VALUES:
+            raise DataError(TOO_LARGE)
+        kept.append((rows, batch))
+    table = pa.Table.from_batches([batch for _, batch in kept]).combine_chunks()
+    return np.concatenate([np.asarray(rows) for rows, _ in kept]), table.to_batches()[0]
+
+
+def _trials(layout: Layout, rows: Rows, batch: pa.RecordBatch, reading: Reading) -> tuple[Layout, Numbered]:
+    """Trials of a search that were completed, those with the same parameters as observations of one option."""
+    states = [str(state).rpartition(".")[2].upper() for state in batch.column("state").to_pylist()]
+    kept = np.array([state == "COMPLETE" for state in states])
+    others = Counter(state for state in states if state != "COMPLETE")
+    said = ", ".join(f"{count:,} {_SHOWN.get(state, repr(state))}" for state, count in others.items())
+    if not kept.any():
+        raise DataError(f"no trial is complete ({said})")
+    remarks = [f"{sum(others.values()):,} of {len(states):,} trials were left out: {said}"] if others else []
+    rows, batch = np.asarray(rows)[kept], batch.filter(pa.array(kept))
+    names = parameter_names(batch, "params_")
+    column = layout.roles["value"]
+    fields = {PARAMETERS: pa.array(names), column: batch.column(column)}
+    roles = {"by": PARAMETERS, "value": column}
+    if STEPS in (batch.schema.metadata or {}):
+        fields["step"], roles["unit"] = batch.column("step"), "step"
+        many = len(set(fields["step"].to_pylist()))
+        read_as = f"trials of a search: {len(set(names)):,} parameter sets, each with {many} intermediate values, paired by step"
+        remark = f"every trial's value is the mean of its {many} intermediate values, which are taken for observations"
+        folds = f"; if they are folds, test_size=1/{many} allows for the training data that they share"
+        remarks.append(remark + folds * (reading.test_size is None))
+    else:
+        if layout.error is None:
+            _refuse_single(names, _numbers(column, batch, reading).read(batch.column(column), rows))
+        read_as = (
+            f"trials of a search: {len(names):,} trials of {len(set(names)):,} parameter sets, values in {column!r}"
+        )
+    long = replace(layout, kind="long", roles=roles, remarks=tuple(remarks), origin=layout, read_as=read_as)
+    return long, (rows, pa.RecordBatch.from_pydict(fields, metadata=batch.schema.metadata))
+
+
+def _refuse_single(names: Sequence[str], values: np.ndarray) -> None:
+    """Refuse parameter sets that were tried once, and say what the repeated ones tell about chance."""
+    counts = Counter(names)
+    single = sum(count == 1 for count in counts.values())
+    if not single:
+        return
+    hint = "0.01"
+    if single < len(counts) and not np.isnan(values).any():
+        again = {name: values[[each == name for each in names]] for name, count in counts.items() if count > 1}
+        within = sum(float(((each - each.mean()) ** 2).sum()) for each in again.values())
+        freedom = sum(len(each) - 1 for each in again.values())
+        hint = f"{(within / freedom) ** 0.5:.2g}, by those that were tried more often"
+    raise DataError(
+        f"{single:,} of {len(counts):,} parameter sets were tried once, which does not show how far chance moves a score: "
+        f"give the standard error of one evaluation with se (--se {hint}), or try the best ones again"
+    )
+
+
+def _across(layout: Layout, rows: Rows, batch: pa.RecordBatch, reading: Reading) -> tuple[Layout, Numbered]:
+    """A row an option and a column a unit: as long rows, and options of the same name averaged in a search."""
+    numbers = {name: _numbers(name, batch, reading) for name in layout.options}
+    table = np.column_stack([each.read(batch.column(name), rows) for name, each in numbers.items()])
+    refuse_two_marks(numbers.values())
+    rows, folds = np.asarray(rows), layout.kind == "folds"
+    by, unit = layout.roles.get("by", PARAMETERS), "split" if folds else "column"
+    remarks = [*layout.remarks, *(each.remark for each in numbers.values() if each.remark)]
+    if folds:
+        names: list[Any] = parameter_names(batch, "param_")
+        first = list(dict.fromkeys(names))
+        if len(first) < len(names):
+            where = {name: np.array([each == name for each in names]) for name in first}
+            table = np.stack([table[where[name]].mean(axis=0) for name in first])
+            rows = np.array([rows[where[name]][0] for name in first])
+            remarks.append(f"{len(names) - len(first):,} settings were repeated: their scores are averaged")
+            names = first
+    else:
+        names = [None if name is None else str(name) for name in batch.column(by).to_pylist()]
+    scored = ~np.isnan(table).all(axis=1)
+    if not scored.all():
+        failed = f"{int((~scored).sum()):,} of {len(scored):,} {'settings' if folds else 'options'} have no score"
+        if not reading.drop_missing:
+            raise DataError(f"{failed}: leave them out with drop_missing (--drop-missing)")
+        remarks.append(f"{failed} and were left out")
+        table, rows, names = (
+            table[scored],
+            rows[scored],
+            [name for name, kept in zip(names, scored, strict=True) if kept],
+        )
+    across = len(layout.options)
+    units = [f"split {match[1]}" if (match := _SPLIT.fullmatch(name)) else name for name in layout.options]
+    long = {
+        by: pa.array(np.repeat(np.array(names, dtype=object), across), pa.string()),
+        unit: pa.array(units * len(names), pa.string()),
+        "value": pa.array(table.ravel(), from_pandas=True),
+    }
+    read_as = (
+        f"transposed: one row an option, named in {by!r}, and {across:,} columns, paired: {listed(layout.options)}"
+    )
+    if folds:
+        read_as = (
+            f"cross-validation: {len(names):,} settings, paired by {across:,} splits, {layout.roles['value']!r} of each"
+        )
+    roles = {"by": by, "value": "value", "unit": unit}
+    found = replace(
+        layout, kind="long", roles=roles, options=(), remarks=tuple(remarks), origin=layout, read_as=read_as
+    )
+    return found, (np.repeat(rows, across), pa.RecordBatch.from_pydict(long))
+
+
+def _numbers(name: str, batch: pa.RecordBatch, reading: Reading) -> Numbers:
+    return Numbers(name, reading.decimal, comma_means(batch.schema))
+
+
+def parameter_names(batch: pa.RecordBatch, prefix: str) -> list[str]:
+    """A name for each row: the parameters that differ between rows, numbers to four digits where that tells them apart.
+
+    >>> tried = {"param_C": [0.1, 0.1234567, 10.0], "param_kernel": ["rbf"] * 3, "param_degree": [2, None, 2]}
+    >>> parameter_names(pa.RecordBatch.from_pydict(tried), "param_")
+    ['C=0.1, degree=2', 'C=0.1235', 'C=10, degree=2']
+    """
+    columns = {name: _texts(batch.column(name)) for name in batch.schema.names if name.startswith(prefix)}
+    if not columns and "params" in batch.schema.names:
+        return [str(text) for text in batch.column("params").to_pylist()]
+    differing = {name.removeprefix(prefix): texts for name, texts in columns.items() if len(set(texts)) > 1}
+    if not differing:
+        raise DataError("all rows have the same parameters: there is one option, and the best of several is asked for")
+    return [
+        ", ".join(f"{name}={texts[k]}" for name, texts in differing.items() if texts[k] is not None) or "no parameters"
+        for k in range(batch.num_rows)
+    ]
+
+
+def _texts(column: pa.Array) -> list[str | None]:
+    """Values as text, None where a parameter has none."""
+    texts = [None if value is None else str(value).strip() for value in column.to_pylist()]
+    texts = [None if text is None or (text.lower() in MISSING and text != "None") else text for text in texts]
+    numbers = {text: number for text in texts if text is not None and (number := _fraction(text)) is not None}
+    short = {text: f"{number:.4g}" for text, number in numbers.items()}
+    if len(set(short.values())) < len(set(numbers.values())):
+        return texts
+    return [None if text is None else short.get(text, text) for text in texts]
+
+
+def _fraction(text: str) -> float | None:
+    """The number that a text is, if it has decimals or an exponent."""
+    try:
+        return float(text) if {".", "e"} & set(text) else None
+    except ValueError:
+        return None

@@ -22,7 +22,9 @@ _HOW = "How to estimate"
 def estimate(
     source: Annotated[
         str,
-        typer.Argument(metavar="FILE", show_default=False, help="CSV, Parquet or Excel; - is standard input."),
+        typer.Argument(
+            metavar="FILE", show_default=False, help="CSV, Parquet, Excel, SQLite or DuckDB; - is standard input."
+        ),
     ],
     method: Annotated[
         list[str] | None,
@@ -184,6 +186,15 @@ def estimate(
     sheet: Annotated[
         str | None, typer.Option(metavar="NAME", help="Sheet of an Excel file with several.", rich_help_panel=_DATA)
     ] = None,
+    query: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SQL",
+            show_default="the only table",
+            help="What to select from a database file: 'select ad, eur from sales'.",
+            rich_help_panel=_DATA,
+        ),
+    ] = None,
     test_size: Annotated[
         float | None,
         typer.Option(
@@ -309,10 +320,11 @@ def estimate(
         decimal=decimal,
         limits_level=limits_level,
         sheet=sheet,
+        query=query,
         test_size=test_size,
     )
     with _progress(notes, "reading", 1.0) as progress:
-        found = read_options(stream_table(source, progress, sheet), columns, reading)
+        found = read_options(stream_table(source, progress, sheet, query), columns, reading)
     name = "standard input" if source == "-" else show.escaped(source)
     found = replace(
         found.unpaired() if unpaired else found, source="standard input" if source == "-" else Path(source).name

@@ -226,6 +226,7 @@ def estimate(
     drop_missing: bool = False,
     decimal: str | None = None,
     sheet: str | None = None,
+    query: str | None = None,
     test_size: float | None = None,
     names: Sequence[str] | None = None,
     paired: bool | None = None,
@@ -284,6 +285,8 @@ def estimate(
         Decimal mark of numbers in text, ``"."`` or ``","``, where it cannot be told.
     sheet
         Sheet of an Excel file that has several.
+    query
+        What to select from the file of a database, SQLite's or DuckDB's.
     test_size
         Share of the data in each test set, if the observations are paired scores of cross-validation: its splits share training
         data, for which the covariance of the means is corrected (Nadeau and Bengio, 2003). Searches of scikit-learn know it.
@@ -345,6 +348,7 @@ def estimate(
         drop_missing=drop_missing,
         decimal=decimal,
         sheet=sheet,
+        query=query,
         test_size=test_size,
         names=names,
         paired=paired,

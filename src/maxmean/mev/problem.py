@@ -503,6 +503,7 @@ def as_problem(
     drop_missing: bool = False,
     decimal: str | None = None,
     sheet: str | None = None,
+    query: str | None = None,
     test_size: float | None = None,
     names: Sequence[str] | None = None,
     paired: bool | None = None,
@@ -546,6 +547,7 @@ def as_problem(
         decimal=decimal,
         limits_level=limits_level,
         sheet=sheet,
+        query=query,
         test_size=test_size,
     )
     found = as_options(data, columns, names, paired, covariance, reading)

@@ -155,7 +155,7 @@ def test_a_doubt_is_a_sentence(how: dict[str, Any], message: str) -> None:
         ({"data": FRAME, "decimal": ";"}, "decimal must be a point or a comma"),
         ({"data": FRAME, "options": "a"}, "options must be a list of names"),
         ({"data": FRAME, "limits_level": 95}, "between 0 and 1"),
-        ({"data": ROWS["eur"], "where": "ad = a"}, "where, options, decimal and layout choose from a table"),
+        ({"data": ROWS["eur"], "where": "ad = a"}, "where, options, decimal, query and layout choose from a table"),
         ({"unit": "user", "mean": [1, 2], "se": 1}, "unit needs a table"),
     ],
 )

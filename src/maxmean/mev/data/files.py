@@ -1,4 +1,4 @@
-"""Tables from files: CSV, Parquet or Excel, packed or not, from a path or standard input, as a stream of Arrow record batches."""
+"""Tables from files: CSV, Parquet, Excel, databases, from a path or standard input, as a stream of Arrow record batches."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from ..errors import DataError
 from .csv_blocks import stream_csv
+from .databases import is_database, stream_query
 from .packed import DAMAGED, LONGEST_MAGIC, ZIP, only_member, unpacked
 from .parquet_pages import MAGIC, stream_parquet
 from .workbook import is_workbook, stream_workbook
@@ -26,16 +27,20 @@ _PATIENCE = 2.0  # seconds that a named pipe may be without anybody who writes t
 
 
 def stream_table(
-    source: str, progress: Callable[[float], object] = lambda done: None, sheet: str | None = None
+    source: str,
+    progress: Callable[[float], object] = lambda done: None,
+    sheet: str | None = None,
+    query: str | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Record batches of the table at ``source``, a path or ``-``; all CSV and Excel columns are text.
 
-    ``progress`` is called with the share of the file read so far, if its size is known; ``sheet`` is one of an Excel file.
+    ``progress`` is called with the share of the file read so far, if its size is known; ``sheet`` is one of an Excel file,
+    ``query`` is for a database.
     """
     if source == "-":
         if sys.stdin is None:
             raise DataError("standard input is closed")
-        yield from _stream(_patient(sys.stdin.buffer), "standard input", sheet=sheet)
+        yield from _stream(_patient(sys.stdin.buffer), "standard input", sheet=sheet, query=query)
         return
     path = Path(source)
     try:
@@ -49,12 +54,12 @@ def stream_table(
         if path.is_file():
             path_of = os.fsencode(handle.name)
             yield from _stream(
-                handle, repr(source), path_of, lambda: progress(min(handle.tell() / max(size, 1), 1.0)), sheet
+                handle, repr(source), path_of, lambda: progress(min(handle.tell() / max(size, 1), 1.0)), sheet, query
             )
         else:
             if path.is_fifo():
                 _await(handle, source)
-            yield from _stream(_patient(handle), repr(source), sheet=sheet)
+            yield from _stream(_patient(handle), repr(source), sheet=sheet, query=query)
 
 
 def _at_once(path: str, flags: int) -> int:
@@ -81,13 +86,20 @@ def _stream(
     path: bytes | None = None,
     step: Callable[[], object] = lambda: None,
     sheet: str | None = None,
+    query: str | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Batches of what ``handle`` holds; ``path`` is where it is, if that is a file, and ``step`` is called after each batch."""
     try:
         start = handle.peek(LONGEST_MAGIC)[:LONGEST_MAGIC]
         if not start:
             raise DataError(f"{name} is empty")
-        if start.startswith(MAGIC):
+        if is_database(start):
+            if path is None:
+                raise DataError(f"{name} is a database: give the path of the file itself")
+            yield from stream_query(os.fsdecode(path), start, query)
+        elif query is not None:
+            raise DataError(f"{name} is no database of SQLite or DuckDB, and so it takes no query")
+        elif start.startswith(MAGIC):
             yield from stream_parquet(path or _content(handle, name), name, content=path is None)
         elif start.startswith(ZIP):
             yield from _zipped(handle, name, path is not None, step, sheet)

@@ -57,11 +57,11 @@ def as_options(
 
         chosen = replace(_column_names(given), covariance=matrix)
         most = MOST_VALUES if isinstance(data, str | os.PathLike) else math.inf  # a frame is in memory already
-        options = read_options(_batches(data, reading.sheet), chosen, replace(reading, paired=paired), most=most)
+        options = read_options(_batches(data, reading), chosen, replace(reading, paired=paired), most=most)
         source = os.path.basename(os.fspath(data)) if isinstance(data, str | os.PathLike) else ""
         return replace(_named_and_paired(options, names, paired), source=source, lower_is_better=lower)
-    if reading.where or reading.options or reading.decimal or "layout" in given:
-        raise ArgumentError("where, options, decimal and layout choose from a table: a file or a DataFrame")
+    if reading.where or reading.options or reading.decimal or reading.query or "layout" in given:
+        raise ArgumentError("where, options, decimal, query and layout choose from a table: a file or a DataFrame")
     if data is None:
         return _named_and_paired(Options(*_from_arrays(given, matrix, names, reading)), names, paired)
     if matrix is not None:
@@ -77,11 +77,13 @@ def as_options(
     return options if reading.test_size is None else allow_for_overlap(options, reading.test_size)
 
 
-def _batches(data: Any, sheet: str | None) -> Iterable[Any]:
+def _batches(data: Any, reading: Reading) -> Iterable[Any]:
     if isinstance(data, str | os.PathLike):
         from .files import stream_table
 
-        return stream_table(os.fspath(data), sheet=sheet)
+        return stream_table(os.fspath(data), sheet=reading.sheet, query=reading.query)
+    if reading.query is not None:
+        raise ArgumentError("query is for the path of a database file; run it yourself and give what it finds")
     from .tables import as_table
 
     return as_table(data).to_batches()

@@ -57,6 +57,8 @@ class Reading:
     """Of confidence limits in the table; None: what their names tell, or 0.95."""
     sheet: str | None = None
     """Of an Excel file."""
+    query: str | None = None
+    """Of a database file."""
     test_size: float | None = None
     """Share of the data in the test sets of cross-validation, if the observations are scores on its splits."""
 
@@ -71,6 +73,7 @@ class Reading:
         decimal: str | None = None,
         limits_level: float | None = None,
         sheet: str | None = None,
+        query: str | None = None,
         test_size: float | None = None,
     ) -> Reading:
         """From what a caller gives, checked."""
@@ -83,7 +86,10 @@ class Reading:
         check_truth("drop_missing", drop_missing)
         if test_size is not None and not (isinstance(test_size, int | float) and 0 <= test_size < 1):
             raise ArgumentError(f"test_size must be a share of the data from 0 up to 1, such as 0.2, not {test_size!r}")
-        return cls(tuple(options), conditions(where), drop_missing, paired, decimal, limits_level, sheet, test_size)
+        if query is not None and not (isinstance(query, str) and query.strip()):
+            raise ArgumentError(f"query must be a statement such as 'select * from results', not {query!r}")
+        chosen = tuple(options), conditions(where)
+        return cls(*chosen, drop_missing, paired, decimal, limits_level, sheet, query, test_size)
 
 
 @dataclass(frozen=True)

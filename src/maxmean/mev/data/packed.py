@@ -15,7 +15,7 @@ from ..errors import DataError
 from .limits import MOST_INFLATED
 
 ZIP = b"PK\x03\x04"
-LONGEST_MAGIC = 8
+LONGEST_MAGIC = 12
 """Bytes that tell what a file is."""
 DAMAGED = (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, NotImplementedError, RuntimeError)
 """What the unpacking libraries raise, beside OSError."""
@@ -26,7 +26,6 @@ _FOREIGN = {
     b"7z\xbc\xaf": "a 7z archive: unpack it first",
     b"Rar!": "a RAR archive: unpack it first",
     b"%PDF": "a PDF: a table is a CSV, Parquet or Excel file",
-    b"SQLite f": "an SQLite database: export the table as CSV first",
 }
 _HIDDEN = ("__MACOSX/", ".DS_Store")
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import datetime
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import chain, islice
 from typing import Any
 
@@ -12,6 +11,7 @@ import pyarrow as pa
 
 from ...errors import need, unknown
 from ..errors import DataError
+from .cells import cell_text, text_batch
 from .layout import listed
 from .limits import MOST_CELLS, MOST_COLUMNS, MOST_UNPACKED
 
@@ -75,21 +75,7 @@ def _batches(rows: Iterator[Row], name: str) -> Iterator[pa.RecordBatch]:
         raise DataError(f"{name} has no row with two columns")
     if len(header) > MOST_COLUMNS:
         raise DataError(f"{name} has {len(header):,} columns; up to {MOST_COLUMNS:,} are read")
-    names = [_text(cell) or "" for cell in header]
-    yield _batch([], names)
+    names = [cell_text(cell) or "" for cell in header]
+    yield text_batch([], names)
     while some := list(islice(rows, _ROWS)):
-        yield _batch(some, names)
-
-
-def _batch(rows: Sequence[Row], names: Sequence[str]) -> pa.RecordBatch:
-    padded = [(*row, *[None] * (len(names) - len(row))) for row in rows]
-    columns = [pa.array([_text(row[k]) for row in padded], pa.string()) for k in range(len(names))]
-    return pa.RecordBatch.from_arrays(columns, names=list(names))
-
-
-def _text(cell: Any) -> str | None:
-    if cell is None or isinstance(cell, str):
-        return cell
-    if isinstance(cell, datetime.datetime):
-        return str(cell if cell.time() != datetime.time() else cell.date())
-    return repr(cell) if isinstance(cell, float) else str(cell)
+        yield text_batch(some, names)

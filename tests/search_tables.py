@@ -92,6 +92,9 @@ SEARCHES: dict[str, File] = {
         "1 of 15 rows was left out", "1 of 5 units were left out", drop_missing=True,
     ),
     "answers, none of a model": refused(ANSWERS + "d,,,,,\n", "1 of 4 options have no score"),
+    "answers, some models": text(
+        ANSWERS + "d,,,,,\n", {"a": ANSWERS_READ["a"], "c": ANSWERS_READ["c"]}, options=["a", "c"], layout="transposed"
+    ),
     "scores of models": refused(ANSWERS.replace("a,1", "a,0.5"), "--layout transposed"),
     "scores of models, said": text(
         ANSWERS.replace("a,1", "a,0.5"), {**ANSWERS_READ, "a": [0.5, 0, 1, 1, 0]}, layout="transposed"
@@ -128,6 +131,8 @@ def independent_search(file: File, content: bytes, layout: Any, remarks: tuple[s
         scores.index = pd.Index([cell.strip() for cell in frame[layout.origin.roles["by"]]])
     else:
         scores = scores.groupby(_named(frame, "param_"), sort=False).agg(lambda each: each.mean(skipna=False))
+    if said.get("options"):
+        scores = scores[scores.index.isin(said["options"])]
     if said.get("drop_missing"):
         scores = scores.dropna(how="all").dropna(axis=1)
     assert not scores.isna().to_numpy().any()

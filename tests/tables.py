@@ -359,6 +359,25 @@ FILES: dict[str, File] = {
     # --- what cannot be told ---
     "two texts": refused("x,y,z\na,b,1\nc,d,2\n", "'x', 'y', 'z'", "--by x --value z"),
     "no numbers": refused("x,y\na,b\nc,d\n", "none of them holds numbers"),
+    "half a header": refused(
+        "150,4,setosa\n5.1,3.5,1.4\n4.9,3.0,1.4\n", "numbers ('150', '4') beside names ('setosa')", "--layout wide",
+    ),
+    "blanks between columns": refused("Chins Situps Jumps\n5 162 60\n2 110 60\n", "blanks do not separate", "commas"),
+    "JSON": refused('[{"ad":"a","eur":1},\n{"ad":"b","eur":2}]\n', "is JSON", "read_json"),
+    "years beside texts": refused(
+        "Country,Code,1960,1961\nAruba,ABW,4.8,4.6\nAngola,AGO,7.3,7.4\n", "cannot tell", "--by Country",
+    ),
+    "a person in several rows": refused(
+        "individual,mode,choice\n1,1,0\n1,2,1\n2,1,1\n2,2,0\n", "'individual' has the name of an id", "--unit individual",
+    ),
+    "dates in words": text(
+        "symbol,date,price\nA,Jan 1 2000,1\nA,Feb 1 2000,2\nB,Jan 1 2000,3\nB,Feb 1 2000,5\n", {"A": [1, 2], "B": [3, 5]},
+        "rows with the same 'date' are not paired",
+    ),
+    "other scales": text(
+        "duration,rate\n7,0.01\n52,0.02\n9,0.03\n", {"duration": [7, 52, 9], "rate": [0.01, 0.02, 0.03]},
+        "'duration' spread 1,000 times as much as those of 'rate'",
+    ),
     "no header": refused("a,2.5\na,3\nb,4\nb,4\n", "first line holds numbers"),
     "an empty column": text("a,b,notes\n1.5,2,\n2.5,3,\n0.5,7,\n", WIDE_AB, "'notes' is empty and is no option"),
 }  # fmt: skip

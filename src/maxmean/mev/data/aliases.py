@@ -59,8 +59,8 @@ TOTALS = frozenset(
 _ERRORS = ("stderr", "std_err", "std_error", "se", "sem")
 _KEYS = frozenset(("id", "ids", "uid", "uuid", "guid", "index", "idx", "key"))
 _UNITS = frozenset(
-    ("customer", "fold", "item", "no", "nr", "number", "participant", "question", "row", "run", "seed", "session", "store",
-     "subject", "user")
+    ("customer", "fold", "individual", "item", "no", "nr", "number", "participant", "patient", "person", "question", "row", "run",
+     "seed", "session", "store", "subject", "user")
 )  # fmt: skip
 _TIMES = frozenset(("date", "datetime", "timestamp", "day", "week", "month", "quarter", "year"))
 

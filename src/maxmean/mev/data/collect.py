@@ -24,6 +24,8 @@ from .samples import Samples
 from .summaries import Summaries
 from .units import pair_up
 
+_UNLIKE = 1_000
+
 
 def read_options(
     batches: Iterable[pa.RecordBatch],
@@ -81,6 +83,7 @@ def _wide(layout: Layout, found: Gathered, reading: Reading) -> tuple[list[str],
     if found.units is not None and len(found.units.number) < len(found.unit_codes):
         found.units.refuse_repeated(found.unit_codes, found.rows)
     filled = [~np.isnan(column) for column in columns]
+    found.remarks += _unlike(names, columns)
     if all(each.all() for each in filled):
         return names, Samples(tuple(columns), paired=True)
     missing = found.missing
@@ -99,6 +102,23 @@ def _wide(layout: Layout, found: Gathered, reading: Reading) -> tuple[list[str],
     _refuse_holes(layout.options, filled, found.rows)
     missing.rows = 0
     return names, Samples(values, paired=len({len(v) for v in values}) == 1)
+
+
+def _unlike(names: Sequence[str], columns: Sequence[np.ndarray]) -> list[str]:
+    """A sentence on columns that may not measure the same thing: the values of one spread a thousand times as much."""
+    kept = {
+        name: values for name, column in zip(names, columns, strict=True) if (values := column[~np.isnan(column)]).size
+    }
+    with np.errstate(over="ignore"):
+        spread = {name: float(np.ptp(values)) for name, values in kept.items()}
+    some = {name: each for name, each in spread.items() if 0 < each < np.inf}
+    if not some or max(some.values()) < _UNLIKE * min(some.values()):
+        return []
+    wide, narrow = max(some, key=lambda name: some[name]), min(some, key=lambda name: some[name])
+    return [
+        f"the values of {wide!r} spread {_UNLIKE:,} times as much as those of {narrow!r} or more: options are compared if they "
+        "measure the same thing (--options names those that do)"
+    ]
 
 
 def _refuse_holes(names: Sequence[str], filled: Sequence[np.ndarray], rows: Sequence[int]) -> None:

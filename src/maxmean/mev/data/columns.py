@@ -23,7 +23,7 @@ CODE = np.uint16
 _SAMPLE = 1000  # rows from which a column's kind is judged
 _DATE = re.compile(
     r"[0-9]{4}[-/.][0-9]{1,2}([-/.][0-9]{1,2}([T ].*)?)?|[0-9]{1,2}([-/.])[0-9]{1,2}\3[0-9]{2,4}( .*)?"
-    r"|([0-9]{1,2}[ -])?(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*[ -,]+[0-9]{2,4}",
+    r"|([0-9]{1,2}[ -])?(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*[ ,.-]+([0-9]{1,2}[ ,]+)?[0-9]{2,4}",
     re.IGNORECASE,
 )
 

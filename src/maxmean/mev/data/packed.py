@@ -24,6 +24,8 @@ _FOREIGN = {
     b"\xd0\xcf\x11\xe0": "an Excel file of the old kind: save it as .xlsx or CSV",
     b"\x28\xb5\x2f\xfd": "compressed with zstd: unpack it first",
     b"7z\xbc\xaf": "a 7z archive: unpack it first",
+    b"[{": "JSON: make it a CSV file first (in Python, pandas.read_json(...).to_csv(...))",
+    b'{"': "JSON: make it a CSV file first (in Python, pandas.read_json(...).to_csv(...))",
     b"Rar!": "a RAR archive: unpack it first",
     b"%PDF": "a PDF: a table is a CSV, Parquet or Excel file",
 }

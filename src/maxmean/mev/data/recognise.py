@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 
@@ -203,19 +204,35 @@ def _of_observations(table: FirstLook) -> str:
         return "long"
     revealed = [name for name in numbers if len(name) > 1 and name == alias("value", [name])]
     if not text and len(numbers) > 1 and not revealed and not (truths and table.numeric):
+        _refuse_half_a_header(numbers)
         return "wide"
     raise DataError(_doubt(table, text, numbers, revealed))
+
+
+def _refuse_half_a_header(names: Sequence[str]) -> None:
+    """Refuse a first line with numbers beside words, such as how many rows and columns follow."""
+    odd = [name for name in names if is_number(name)]
+    if odd and len(odd) < len(names):
+        words = [name for name in names if name not in odd]
+        raise DataError(
+            f"the first line holds numbers ({listed(odd)}) beside names ({listed(words)}): if all of them name columns that are "
+            "options, --layout wide"
+        )
 
 
 def _doubt(table: FirstLook, text: Sequence[str], numbers: Sequence[str], revealed: Sequence[str]) -> str:
     """What to type, where the columns do not tell what they are."""
     what = f"cannot tell what the columns ({listed(table.names)}) are: "
+    if len(table.names) == 1 and len(table.names[0].split()) > 1:
+        return (
+            what + "there is one column, and blanks do not separate any: put commas, semicolons or tabs in their place"
+        )
     if not numbers:
         return what + "none of them holds numbers in most rows; name the columns (--by, --value)"
     value = revealed[0] if revealed else _likely_value(table, numbers)
     if len(numbers) == 1 and not text:
         return what + f"{numbers[0]!r} has values, but no column tells the options apart (--by)"
-    if len(text) == 1:
+    if len(text) == 1 and table.distinct(text[0]) == table.batch.num_rows:
         return (
             what + f"if {text[0]!r} names the options, say which column has the values (--by {quoted(text[0])} --value "
             f"{quoted(value)}); if it tells the rows apart and the others are the options, --unit {quoted(text[0])}; if each "
@@ -239,7 +256,8 @@ def _likely_value(table: FirstLook, numbers: Sequence[str]) -> str:
 def _is_headless(table: FirstLook, text: Sequence[str]) -> bool:
     """Whether the first line holds numbers; options may well be called 2023 and 2024."""
     numeric = table.numeric
-    years = not text and all(name.strip("-").isdigit() for name in numeric)
+    years = all(re.fullmatch("[12][0-9]{3}", name) for name in numeric)
+    years = years or (not text and all(name.strip("-").isdigit() for name in numeric))
     return bool(numeric) and all(is_number(name) and any(map(str.isdigit, name)) for name in numeric) and not years
 
 

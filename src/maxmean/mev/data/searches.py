@@ -158,6 +158,13 @@ def _across(layout: Layout, rows: Rows, batch: pa.RecordBatch, reading: Reading)
             names = first
     else:
         names = [None if name is None else str(name) for name in batch.column(by).to_pylist()]
+    if reading.options:
+        chosen = np.array([name is not None and name.strip() in reading.options for name in names], dtype=bool)
+        table, rows, names = (
+            table[chosen],
+            rows[chosen],
+            [name for name, kept in zip(names, chosen, strict=True) if kept],
+        )
     scored = ~np.isnan(table).all(axis=1)
     if not scored.all():
         failed = f"{int((~scored).sum()):,} of {len(scored):,} {'settings' if folds else 'options'} have no score"

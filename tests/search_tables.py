@@ -159,7 +159,7 @@ def _named(frame: pd.DataFrame, prefix: str) -> list[str]:
             columns[name[len(prefix) :]] = _short(cells)
     columns = {name: cells for name, cells in columns.items() if len(set(cells)) > 1}
     return [
-        ", ".join(f"{name}={cells[k]}" for name, cells in columns.items() if cells[k]) or "no parameters"
+        ", ".join(f"{name}={cells[k]}" for name, cells in columns.items() if cells[k]).strip() or "no parameters"
         for k in range(len(frame))
     ]
 

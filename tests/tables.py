@@ -359,6 +359,9 @@ FILES: dict[str, File] = {
     # --- what cannot be told ---
     "two texts": refused("x,y,z\na,b,1\nc,d,2\n", "'x', 'y', 'z'", "--by x --value z"),
     "no numbers": refused("x,y\na,b\nc,d\n", "none of them holds numbers"),
+    "nothing but ids": refused(
+        "store_id,revenue\n3,1\n1,2\n2,3\n9,4\n7,5\n", "every column tells the rows apart", "--by store_id --value revenue",
+    ),
     "half a header": refused(
         "150,4,setosa\n5.1,3.5,1.4\n4.9,3.0,1.4\n", "numbers ('150', '4') beside names ('setosa')", "--layout wide",
     ),
@@ -409,8 +412,12 @@ MISSING = {"", "na", "n/a", "#n/a", "<na>", "nan", "nat", "null", "none", "-", "
 def _without_comments(content: bytes, how: Mapping[str, Any], names: set[str]) -> bytes:
     """The lines from the one on that has all ``names``, without those that begin with # and have one column."""
     sep, lines = how["sep"].encode(), content.splitlines(keepends=True)
-    begin = next((k for k, line in enumerate(lines) if all(name.encode() in line for name in names)), 0)
-    while lines[begin].startswith(b"#") and lines[begin + 1].startswith(b"#"):
+
+    def named(line: bytes) -> bool:
+        return all(name.encode() in line for name in names)
+
+    begin = next((k for k, line in enumerate(lines) if named(line)), 0)
+    while lines[begin].startswith(b"#") and lines[begin + 1].startswith(b"#") and named(lines[begin + 1]):
         begin += 1
     kept = [line for line in lines[begin:] if not (line.startswith(b"#") and sep not in line)]
     return b"".join([re.sub(rb"^#\s*(?!\s*%b)" % re.escape(sep), b"", kept[0]), *kept[1:]])

@@ -271,6 +271,12 @@ def _wide(table: FirstLook, reading: Reading, said: bool) -> Layout:
     labels = dict.fromkeys(found.labels, "numbers the rows")
     labels |= dict.fromkeys(table.of_kind("date"), "dates the rows") | dict.fromkeys(table.of_kind("empty"), "is empty")
     options = tuple(name for name in table.names if name not in (*labels, *table.said.values()))
+    if not options:
+        first, *others = labels
+        raise DataError(
+            f"every column tells the rows apart ({listed([first, *others])}): name the column with the options and that with the "
+            f"values (such as --by {quoted(first)} --value {quoted(others[-1] if others else 'COLUMN')})"
+        )
     if not said:
         _refuse_doubtful(found, options, labels)
     if len(options) > MOST_OPTIONS:

@@ -84,6 +84,8 @@ def _spent(code: str) -> tuple[float, float]:
         memory = int(process.stderr.read().split()[-1]) * 1024 / 1e6
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"a process that is timed ended with status {process.returncode}: {code}")
     return used.ru_utime + used.ru_stime, memory
 
 

@@ -27,6 +27,13 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
 for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(threads, "1")
 
+# Containers often tell Python to keep no bytecode; every process that tests start would then compile all that it imports, which
+# takes longer than what it does. It is kept beside what JAX compiled.
+if sys.dont_write_bytecode:
+    sys.dont_write_bytecode = False
+    sys.pycache_prefix = str(Path(__file__).parents[1] / ".pytest_cache" / "bytecode")
+    os.environ |= {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": sys.pycache_prefix}
+
 # Most of the time goes into compiling programs that run for milliseconds. What is compiled here is called once or twice: favour
 # compile time. `make test-slow` compiles as users do, and repeats there what compares bits. XLA stops at a flag that it does not
 # know, so this is for the version that `make test` installs.

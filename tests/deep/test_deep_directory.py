@@ -145,8 +145,8 @@ def test_a_disk_that_is_full_at_any_write_is_one_sentence_and_the_same_command_g
     same(whole, out)
 
 
-QUIETLY = {"JAX_ENABLE_COMPILATION_CACHE": "false"}
-"""Else the tests' own cache has its say on such a limit."""
+QUIETLY = {"JAX_ENABLE_COMPILATION_CACHE": "false", "PYTHONDONTWRITEBYTECODE": "1"}
+"""Else the tests' own cache has its say on such a limit, and Python keeps half of a module's bytecode, which stops whoever reads it."""
 LIMITED = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv.pop(1)),) * 2)

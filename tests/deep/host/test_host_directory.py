@@ -284,8 +284,8 @@ def test_tensorboard_on_a_full_disk_is_one_sentence(
         pass  # it has let go
 
 
-QUIETLY = {"JAX_ENABLE_COMPILATION_CACHE": "false"}
-"""Else the tests' own cache has its say on such a limit."""
+QUIETLY = {"JAX_ENABLE_COMPILATION_CACHE": "false", "PYTHONDONTWRITEBYTECODE": "1"}
+"""Else the tests' own cache has its say on such a limit, and Python keeps half of a module's bytecode, which stops whoever reads it."""
 LIMITED = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv.pop(1)),) * 2)

@@ -44,7 +44,10 @@ class Installed:
         return self._answer([str(self.folder / "bin" / "python"), "-c", code], cwd)
 
     def _answer(self, command: list[str], cwd: Path) -> str:
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+        kept = "PYTHONPYCACHEPREFIX"  # where the dependencies' bytecode is
+        environment = {
+            name: value for name, value in os.environ.items() if not name.startswith("PYTHON") or name == kept
+        }
         found = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=300)
         assert found.returncode == 0, found.stderr
         return found.stdout

@@ -26,6 +26,7 @@ from inside import maxmean
 from maxmean import deep, storage
 from maxmean.deep import checkpoint, directory
 from maxmean.deep.records import Records
+from seldom import mostly_slow, slow
 from strangers import linked, untouched
 
 TINY = deep.Settings(
@@ -125,7 +126,7 @@ WRITES = {
 }
 
 
-@pytest.mark.parametrize("what", WRITES)
+@pytest.mark.parametrize("what", mostly_slow(WRITES, ["plan", "records", "arrays"]))
 def test_a_disk_that_is_full_at_any_write_is_one_sentence_and_the_same_command_goes_on(
     whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
@@ -146,7 +147,7 @@ def test_a_disk_that_is_full_at_any_write_is_one_sentence_and_the_same_command_g
 
 
 QUIETLY = {"JAX_ENABLE_COMPILATION_CACHE": "false", "PYTHONDONTWRITEBYTECODE": "1"}
-"""Else the tests' own cache has its say on such a limit, and Python keeps half of a module's bytecode, which stops whoever reads it."""
+"""Else the tests' own cache has its say on such a limit, and Python keeps half of a module's bytecode and trips over it."""
 LIMITED = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv.pop(1)),) * 2)
@@ -525,7 +526,7 @@ def test_the_second_process_on_the_command_line_gets_the_sentence(whole: Path, t
     assert answer.stderr.startswith(f"maxmean: another process is training in {tmp_path / 'run'}; wait until it has")
 
 
-@pytest.mark.parametrize("where", ["nowhere", "full disk", "closed pipe", "closed file"])
+@pytest.mark.parametrize("where", ["full disk", "closed pipe", *slow("nowhere", "closed file")])
 def test_a_training_goes_on_though_nobody_hears_of_it(
     whole: Path, tmp_path: Path, where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

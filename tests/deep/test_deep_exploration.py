@@ -120,7 +120,7 @@ def test_without_epsilon_it_is_a_head_an_episode_bit_for_bit() -> None:
     assert differences(plain, short_run(HeadPerEpisode(0.5, 0.5))) != []
 
 
-@pytest.mark.parametrize("exploration", ["epsilon:1,0.1,500", "optimistic", *slow("heads:0.1", "thompson")])
+@pytest.mark.parametrize("exploration", ["optimistic", *slow("epsilon:1,0.1,500", "heads:0.1", "thompson")])
 def test_an_agent_with_heads_finds_its_way_however_it_explores(exploration: str) -> None:
     """In 1,450 steps, two seeds each, to the larger reward of the corridor."""
     agent = KEBDQN(k=3, exploration=exploration)

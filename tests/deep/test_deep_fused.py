@@ -44,8 +44,12 @@ def by_kernel(w: jax.Array, m: jax.Array, v: jax.Array, outer: jax.Array, inputs
 
 @pytest.mark.parametrize(
     ("rows", "columns", "batch"),
-    [(16, 64, 16), (48, 64, 32), (16, 192, 32), (768, 128, 16)],
-    ids=["one tile", "tiles below each other", "side by side", "both"],
+    [
+        pytest.param(16, 64, 16, id="one tile", marks=pytest.mark.slow),
+        pytest.param(48, 64, 32, id="tiles below each other", marks=pytest.mark.slow),
+        pytest.param(16, 192, 32, id="side by side", marks=pytest.mark.slow),
+        pytest.param(768, 128, 16, id="both"),
+    ],
 )
 def test_a_step_is_adams(rows: int, columns: int, batch: int) -> None:
     """Against the formula in double precision; relative to the largest entry, single precision errs below 1e-5."""
@@ -114,7 +118,7 @@ def with_kernels(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
 @pytest.mark.parametrize(
     ("agent", "changes"),
     [
-        pytest.param(DQN(), {}, id="dqn"),
+        pytest.param(DQN(), {}, id="dqn", marks=pytest.mark.slow),
         pytest.param(BDQN(3), {}, id="bdqn", marks=pytest.mark.slow),
         pytest.param(KEBDQN(k=3, layer_norm=True), {"loss": "huber"}, id="ke-bdqn with layer norm and huber"),
     ],

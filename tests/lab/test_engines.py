@@ -14,6 +14,7 @@ import pytest
 from inside import maxmean
 from maxmean.lab.engines import ATTEMPTS, Inline, Processes, ShardEngine, Task, make_engine
 from maxmean.lab.errors import LabError
+from seldom import mostly_slow
 from toys import Settings, Toy
 
 ENGINES: dict[str, Callable[[], ShardEngine]] = {
@@ -39,7 +40,7 @@ def test_engines_agree_to_the_bit(name: str) -> None:
     assert tables(ENGINES[name]()) == expected
 
 
-@pytest.mark.parametrize("name", ENGINES)
+@pytest.mark.parametrize("name", mostly_slow(ENGINES, ["inline", "two processes"]))
 def test_a_shard_that_always_fails_is_reported_and_the_others_go_on(name: str) -> None:
     outcomes = list(ENGINES[name]().run(tasks(Settings(trouble="raise"))))
     failed = [outcome for outcome in outcomes if outcome.table is None]
@@ -48,7 +49,7 @@ def test_a_shard_that_always_fails_is_reported_and_the_others_go_on(name: str) -
     assert "shard 2 always fails" in failed[0].error
 
 
-@pytest.mark.parametrize("name", ENGINES)
+@pytest.mark.parametrize("name", mostly_slow(ENGINES, ["inline", "two processes"]))
 def test_a_shard_that_fails_once_is_tried_again(name: str, tmp_path: Path) -> None:
     found = tables(ENGINES[name](), Settings(trouble=str(tmp_path / "tried")))
     assert len(found) == 6

@@ -19,16 +19,25 @@ from maxmean.lab.figures import canvas, inline_svg, line, save
 from maxmean.lab.report import _claims_table, _page, write_report
 from maxmean.lab.run import SHIPPED
 from maxmean.lab.store import Store, StoreError
+from seldom import slow
 
 
-@pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+DRAWN = ("convergence", "ads", "minatar")
+"""Experiments whose own figures are on the page every time; of the others ``test_experiments`` draws them, on no page."""
+
+
+@pytest.fixture(scope="module", params=[DRAWN, *slow(tuple(EXPERIMENTS))], ids=len)
+def page(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
     """The report of all that comes with the package.
 
     Its figures are drawn once each, for the page: laying them out and drawing them again for the files beside it takes most
     of the time. Those files as they are belong to the facts about the commands. The five games look alike: one is drawn.
     """
     with pytest.MonkeyPatch.context() as patch:
+        for name, experiment in EXPERIMENTS.items():
+            if name not in request.param:
+                patch.setattr(type(experiment), "figures", lambda experiment, results: {"empty": canvas(1, 1)[0]})
+        patch.setattr(report, "as_csv", lambda table: b"")
         patch.setattr(
             study,
             "game_figure",

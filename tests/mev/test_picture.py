@@ -39,7 +39,7 @@ ODD = [
 ]
 
 
-@pytest.mark.parametrize("name", mostly_slow(ODD, ["$\\frac", "<script>x</script>", "a\nb", "", "L" * 500]))
+@pytest.mark.parametrize("name", mostly_slow(ODD, ["$\\frac", "<script>x</script>", "L" * 500]))
 def test_names_are_text(name: str, tmp_path: Path) -> None:
     """Without a warning of Matplotlib's: pytest makes errors of them."""
     for k, values in enumerate(([5.0, 6.0, 5.5], [-5.0, -6.0, -4.0])):  # as the winner and as the other

@@ -159,7 +159,7 @@ def simulate(
         "ae": lambda: mev.average_estimate(means[0]),
         "de": lambda: mev.double_estimate(means[0], means[1]),
         "cve": lambda: mev.cross_validation_estimate(means[0], means[1]),
-        "we": lambda: mev.weighted_estimate(means[0, :40_000], variances),
+        "we": lambda: mev.weighted_estimate(means[0, :10_000], variances),
         "mme": lambda: mev.maxmin_estimate(means),
         "te": lambda: mev.t_estimate(means[0], variances, 0.1),
         "ke": lambda: mev.kernel_estimate(means[0], variances, mev.StudentT(3.0)),

@@ -85,6 +85,7 @@ def test_s11_the_best_te_has_less_squared_bias_than_the_best_gaussian_ke() -> No
     assert best_te().loss < best_ke().loss
 
 
+@pytest.mark.slow
 def test_s11_the_best_beta_kernel_degenerates_to_the_step_of_the_best_te() -> None:
     found = [best_beta(top) for top in (10.0, 1e2, 1e3, 1e4)]
     # However large the parameters may grow, they grow to the bound: there is no best beta kernel, only a limit.

@@ -14,6 +14,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from host_toys import LENGTH, Counter, small
 from maxmean import DQN, KEBDQN
 from maxmean.deep.host import HostAgent
+from seldom import slow
 
 
 def stored(agent: HostAgent) -> Any:
@@ -67,7 +68,7 @@ def test_what_only_began_anew_does_not_count() -> None:
     assert agent.num_timesteps == 2 * (calls - calls // (LENGTH + 1))
 
 
-@pytest.mark.parametrize("n", [1, 2])
+@pytest.mark.parametrize("n", [*slow(1), 2])
 def test_a_full_replay_drops_the_oldest_and_keeps_whole_transitions(n: int) -> None:
     """Also right after a message of environments that only began anew."""
     env = SyncVectorEnv([partial(Counter, i) for i in range(n)], autoreset_mode=AutoresetMode.NEXT_STEP)

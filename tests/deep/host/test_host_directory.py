@@ -25,6 +25,7 @@ from maxmean.deep.host import sinks as sinks_module
 from maxmean.deep.host.training import train as command
 from maxmean.deep.networks import Nature
 from maxmean.storage import appearing
+from seldom import mostly_slow, slow
 from strangers import forge_agent, linked, put, untouched
 
 
@@ -131,7 +132,7 @@ def damage(path: Path, how: str) -> None:
     path.write_bytes({"half": bytes(content[: len(content) // 2]), "nothing": b""}.get(how, bytes(content)))
 
 
-@pytest.mark.parametrize("how", ["byte", "half", "nothing"])
+@pytest.mark.parametrize("how", ["byte", *slow("half", "nothing")])
 def test_a_damaged_checkpoint_is_named_and_the_one_before_serves(
     whole: Path, tmp_path: Path, how: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -232,7 +233,7 @@ WRITES: dict[str, tuple[str, Callable[..., Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("what", WRITES)
+@pytest.mark.parametrize("what", mostly_slow(WRITES, ["run's plan", "checkpoint", "all records"]))
 def test_a_disk_that_is_full_at_any_write_is_one_sentence_and_the_same_command_goes_on(
     whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
@@ -285,7 +286,7 @@ def test_tensorboard_on_a_full_disk_is_one_sentence(
 
 
 QUIETLY = {"JAX_ENABLE_COMPILATION_CACHE": "false", "PYTHONDONTWRITEBYTECODE": "1"}
-"""Else the tests' own cache has its say on such a limit, and Python keeps half of a module's bytecode, which stops whoever reads it."""
+"""Else the tests' own cache has its say on such a limit, and Python keeps half of a module's bytecode and trips over it."""
 LIMITED = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv.pop(1)),) * 2)
@@ -381,7 +382,7 @@ OTHERS: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("what", OTHERS)
+@pytest.mark.parametrize("what", mostly_slow(OTHERS, ["seed", "memory"]))
 def test_a_checkpoint_of_other_settings_is_passed_over(
     whole: Path, tmp_path: Path, what: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -421,7 +422,7 @@ FURTHER = {
 }
 
 
-@pytest.mark.parametrize("what", FURTHER)
+@pytest.mark.parametrize("what", mostly_slow(FURTHER, ["the clock and a test", "one test less"]))
 def test_a_checkpoint_that_is_further_than_its_records_is_passed_over(
     whole: Path, tmp_path: Path, what: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -451,7 +452,7 @@ def test_a_training_that_is_further_than_asked_for_stays_as_it_is(
     same(whole, out)
 
 
-@pytest.mark.parametrize("how", ["half", "nothing", "another", "pipe", "folder", "gone"])
+@pytest.mark.parametrize("how", ["half", "another", "pipe", *slow("nothing", "folder", "gone")])
 def test_damaged_records_of_a_finished_run_are_written_anew(tmp_path: Path, how: str) -> None:
     """From its checkpoint, which has them; a run that is under way meanwhile is not kept from its own."""
     out = tmp_path / "run"

@@ -20,6 +20,7 @@ from maxmean import DQN, KEBDQN
 from maxmean.deep.checks import AgentError
 from maxmean.deep.host import HOST_AGENTS, HostAgent, HostError, plain, watch
 from maxmean.deep.policy import Policy
+from seldom import slow
 from strangers import drop, forge_agent, put
 
 HEADS = {"k": 3, "mask": 0.7, "exploration": "heads:0.3"}
@@ -58,7 +59,7 @@ def same(first: HostAgent, second: HostAgent, *, replay: bool = True) -> None:
     pd.testing.assert_frame_equal(first.table, second.table)
 
 
-@pytest.mark.parametrize("kind", [DQN, KEBDQN], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", [*slow(DQN), KEBDQN], ids=lambda kind: kind.__name__)
 def test_three_ways_of_giving_masks_are_one_training(kind: type[HostAgent]) -> None:
     """And no illegal action was taken: exploring, in tests or in roll-outs from stored states, for one would have raised."""
     ways = [made(kind, each(), each, n_step=1 if kind is DQN else 3).learn(300) for each in GATED.values()]
@@ -81,8 +82,11 @@ def test_no_agent_takes_an_illegal_action_in_20_000_steps(name: str) -> None:
     assert agent.num_timesteps == 20_000
 
 
-@pytest.mark.parametrize("n_step", [1, 3])
-@pytest.mark.parametrize("kind", [DQN, KEBDQN], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize(
+    ("kind", "n_step"),
+    [(KEBDQN, 3), *(pytest.param(kind, n, marks=pytest.mark.slow) for kind, n in ((DQN, 1), (DQN, 3), (KEBDQN, 1)))],
+    ids=lambda value: getattr(value, "__name__", str(value)),
+)
 def test_masks_of_all_ones_change_no_bit(kind: type[HostAgent], n_step: int) -> None:
     masked, plain = (made(kind, each(), each, n_step=n_step).learn(150) for each in (OpenByMethod, Open))
     assert masked.driver.program.masked
@@ -98,7 +102,7 @@ def stored(agent: HostAgent) -> Any:
     """The transitions in the replay."""
     driver = agent.driver
     rows = driver.run.replay[: driver.clock.stored]
-    return jax.vmap(driver.program.learning.layout.unpack)(rows)
+    return jax.jit(jax.vmap(driver.program.learning.layout.unpack))(rows)
 
 
 def check_stored(transitions: Any) -> None:

@@ -18,10 +18,10 @@ from maxmean.deep.core.run import Purpose, derive
 from maxmean.deep.host import HostAgent
 from maxmean.envs.random import below, word_array
 
-AGENTS: list[tuple[type[HostAgent], dict[str, Any]]] = [
+AGENTS: list[Any] = [
     (DQN, {}),
     (KEBDQN, {"k": 3, "mask": 0.5}),
-    (MaxMinDQN, {"n": 2}),
+    pytest.param(MaxMinDQN, {"n": 2}, marks=pytest.mark.slow),
 ]
 
 

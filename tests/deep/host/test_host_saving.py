@@ -26,7 +26,7 @@ from maxmean import DQN, KEBDQN, TEBDQN, AdaTEBDQN, envs, mev
 from maxmean.deep import EpsilonGreedy, HeadPerEpisode, Optimistic
 from maxmean.deep.host import HostAgent, HostError, plain
 from maxmean.deep.networks import Perceptron
-from seldom import mostly_slow
+from seldom import mostly_slow, slow
 
 
 def same(first: HostAgent, second: HostAgent) -> None:
@@ -57,7 +57,7 @@ WORLDS = {
 }
 
 
-@pytest.mark.parametrize("world", mostly_slow(WORLDS, ["walk", "blackjack", "same-step"]))
+@pytest.mark.parametrize("world", mostly_slow(WORLDS, ["blackjack", "same-step"]))
 def test_what_was_saved_and_loaded_goes_on_as_if_never_stopped(world: str, tmp_path: Path) -> None:
     make = WORLDS[world]
     single = Walk if world in ("next-step", "same-step") else make
@@ -116,7 +116,7 @@ def test_what_a_training_says_of_itself_is_what_those_of_before_have_written() -
     assert DQN(Walk(), eval_env=Walk(), scale_observations=True).describe()["host"]["scale_observations"] is True
 
 
-@pytest.mark.parametrize("own", [{"prior": 1.0}, {"hidden": 9}], ids=str)
+@pytest.mark.parametrize("own", [*slow({"prior": 1.0}), {"hidden": 9}], ids=str)
 def test_another_network_than_the_one_in_the_file_is_named(own: dict[str, Any], tmp_path: Path) -> None:
     path = KEBDQN(Walk(), eval_env=Walk(), k=2, **small()).learn(30).save(tmp_path / "agent")
     with pytest.raises(HostError, match=f"{next(iter(own))} cannot be changed here: the network"):

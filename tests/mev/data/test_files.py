@@ -74,7 +74,7 @@ def test_no_byte_of_a_parquet_files_footer_ends_the_process(bits: int, tmp_path:
 UNUSED = """
 import sys
 from maxmean import cli
-sys.argv = ["maxmean", "estimate", sys.argv[1], "--quiet"]
+sys.argv = ["maxmean", "estimate", sys.argv[1], "--quiet", "--resamples", "40"]
 assert cli.run() == 0
 print(sorted({"pandas", "scipy.stats", "scipy.optimize", "matplotlib", "openpyxl"} & set(sys.modules)))
 """

@@ -74,7 +74,7 @@ def test_parts_are_disjoint_and_use_every_observation(parts: int) -> None:
 def test_a_split_does_not_depend_on_the_order_of_the_values_in_law() -> None:
     """Each value falls into the first half with probability 1/2 (binomial test, level 1e-6 for each of 8 values)."""
     data = Samples(tuple(np.eye(8)))  # option i is the indicator of observation i
-    repeats = 4000
+    repeats = 1000
     hits = sum((data.split(2, rng=seed)[0] > 0).astype(int) for seed in range(repeats))
     for hit in np.asarray(hits):
         assert stats.binomtest(int(hit), repeats, 0.5).pvalue > 1e-6

@@ -336,7 +336,7 @@ def test_a_thousand_options() -> None:
 
 # ------------------------------------------------------------------------------------------------ long-run truth
 
-REPETITIONS = 3000
+REPETITIONS = 1500
 DESIGNS: dict[str, tuple[list[float], Any]] = {
     "equal": ([0.0] * 5, np.ones(5)),
     "unequal": ([1.0, 0.5, 0.0, -0.5], np.array([1.0, 2.0, 0.5, 4.0])),

@@ -34,6 +34,9 @@ if sys.dont_write_bytecode:
     sys.pycache_prefix = str(Path(__file__).parents[1] / ".pytest_cache" / "bytecode")
     os.environ |= {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": sys.pycache_prefix}
 
+# No test pulls the plug, so nothing waits for the disk; the processes that tests start do.
+os.fsync = lambda fd: None
+
 # Most of the time goes into compiling programs that run for milliseconds. What is compiled here is called once or twice: favour
 # compile time. `make test-slow` compiles as users do, and repeats there what compares bits. XLA stops at a flag that it does not
 # know, so this is for the version that `make test` installs.

@@ -158,8 +158,10 @@ def run(name: str, *arguments: str, folder: Path) -> str:
     return done.stdout
 
 
-def test_optuna_tunes_a_real_agent(tmp_path: Path) -> None:
-    out = run("tune_optuna", *FEW, folder=tmp_path)
+def test_optuna_tunes_a_real_agent(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    load("tune_optuna").main(FEW)
+    out = capsys.readouterr().out
     assert "2 trials, 0 given up early" in out
     assert "best: alpha 0." in out
 

@@ -18,8 +18,8 @@ from inside import maxmean
 from maxmean import estimate as maxmean_estimate
 from maxmean.deep import agents
 from maxmean.deep.registry import REGISTRY
+from maxmean.lab import report, store
 from maxmean.lab import run as run_module
-from maxmean.lab import store
 from maxmean.lab.claims import judge
 from maxmean.lab.experiments import EXPERIMENTS
 from maxmean.lab.files import read_bytes
@@ -125,8 +125,11 @@ def test_a_scale_too_small_for_a_claim_does_not_judge_it(
         assert "fails" not in said
 
 
-def test_a_quick_run_ends_on_one_screen(tmp_path: Path) -> None:
+def test_a_quick_run_ends_on_one_screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 80 columns and 24 lines, with a line for the progress of each of nine experiments and one for the command."""
+    monkeypatch.setattr(report, "lay_out", lambda figure: None)  # its figures are not painted
+    monkeypatch.setattr(report, "save", lambda figure, kind, stem: kind.encode())
+    monkeypatch.setattr(report, "inline_svg", lambda figure, stem: "<svg></svg>")
     run = maxmean("reproduce", "ads", "--engine", "inline", "--out", tmp_path / "out", cwd=ROOT, columns=80)
     assert run.returncode == 0, run.stderr
     lines = run.stdout.splitlines()

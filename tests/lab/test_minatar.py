@@ -182,7 +182,7 @@ def test_runs_of_other_lengths_are_kept_apart(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def shipped() -> Results[Settings]:
-    """The study that comes with the package. Its figures are among those of the report, which has a test of all."""
+    """The study that comes with the package. Its figures are among those of the report, which has a slow test of all."""
     found = load(Store(SHIPPED, create=False), MINATAR, "study", 0)
     assert found is not None
     return found

@@ -22,7 +22,7 @@ from maxmean.lab.store import Store, StoreError
 from seldom import slow
 
 
-DRAWN = ("convergence", "ads", "minatar")
+DRAWN = ("convergence", "ads")
 """Experiments whose own figures are on the page every time; of the others ``test_experiments`` draws them, on no page."""
 
 

@@ -249,7 +249,7 @@ def _positive(value: Any) -> float:
 
 def all_finite(weights: Any) -> bool:
     """Whether all weights are finite numbers; those of a run that has diverged are not."""
-    return all(bool(jnp.isfinite(leaf).all()) for leaf in jax.tree.leaves(weights))
+    return all(bool(np.isfinite(leaf).all()) for leaf in jax.tree.leaves(weights))  # NumPy compiles nothing for it
 
 
 def named_leaves(weights: Any) -> list[tuple[str, Any]]:

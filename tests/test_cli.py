@@ -829,9 +829,16 @@ def test_a_reader_who_waits_does_not_keep_a_refusal_from_ending() -> None:
 
 @pytest.mark.parametrize(
     ("command", "status"),
-    [("print('x')", 0), ("raise DataError('no')", 2), ("raise MemoryError", 2), ("raise BrokenPipeError", 1),
-     ("raise OSError(28, 'full')", 1), ("raise KeyboardInterrupt", 130), ("raise typer.Exit(7)", 7)],
-)  # fmt: skip
+    [
+        ("print('x')", 0),
+        ("raise DataError('no')", 2),
+        ("raise BrokenPipeError", 1),
+        ("raise KeyboardInterrupt", 130),
+        pytest.param("raise MemoryError", 2, marks=pytest.mark.slow),
+        pytest.param("raise OSError(28, 'full')", 1, marks=pytest.mark.slow),
+        pytest.param("raise typer.Exit(7)", 7, marks=pytest.mark.slow),
+    ],
+)
 def test_every_way_out_does_what_python_does_when_it_ends(command: str, status: int) -> None:
     """Functions that wait for the end are called, threads are waited for, buffers are written, and the status stays."""
     code = f"""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
 import subprocess
@@ -95,9 +96,23 @@ def test_the_bundled_data_is_what_its_script_makes() -> None:
     assert run.stdout == (ROOT / "src/maxmean/data/ads.csv").read_text()
 
 
+SELDOM = ("bias.md", "environments.md", "gymnasium.md", "masks.md")
+"""Pages that train as the README, the tutorials and ``deep.md`` do, each with programs of its own to compile."""
+
+
 def with_python(paths: list[Path]) -> pytest.MarkDecorator:
     """A test for each of the documents that have Python in them."""
-    return pytest.mark.parametrize("path", [path for path in paths if blocks(path, "python")], ids=name)
+    chosen = [path for path in paths if blocks(path, "python")]
+    few = [path for path in chosen if path.name not in SELDOM]
+    return pytest.mark.parametrize("path", mostly_slow(chosen, few), ids=name)
+
+
+@pytest.mark.parametrize("path", [path for path in DOCUMENTS if blocks(path, "python")], ids=name)
+def test_python_in_the_documents_is_python_and_finds_what_it_imports(path: Path) -> None:
+    for code in blocks(path, "python"):
+        tree = ast.parse(code, str(path))
+        tree.body = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+        exec(compile(tree, str(path), "exec"), {})
 
 
 FOLLOWED = [path for path in [*TUTORIALS, ROOT / "docs" / "tools.md"] if blocks(path, "python")]

@@ -113,6 +113,7 @@ def short_run(exploration: Exploration) -> Run:
     return short_runs(program, together([start(program, agent, 1)]), 2)
 
 
+@pytest.mark.slow
 def test_without_epsilon_it_is_a_head_an_episode_bit_for_bit() -> None:
     """Whether it is left out, or compiled in and smaller than any random number but zero."""
     plain = short_run(HeadPerEpisode())

@@ -183,7 +183,9 @@ BAIT = replace(
 """In the first two places to stay, and in the second to go left, is illegal and pays a million. At the ends nothing is legal."""
 
 
+@pytest.mark.slow
 def test_masks_of_all_ones_change_no_bit_on_the_device() -> None:
+    """On the host the same is asked every time."""
     agent = AdaTEBDQN(k=3, horizon=4)
     plain, masked = (program_of(agent, environment=each) for each in (CORRIDOR, OPEN))
     ours, theirs = (short_run(each, start(each, agent), 2) for each in (masked, plain))

@@ -20,7 +20,7 @@ from maxmean.envs.minatar import LEFT, NOOP, RIGHT, UP, Asterix, Breakout, Freew
 from maxmean.envs.minatar.seaquest_crowd import Crowd
 
 LEVEL = 1e-6
-DRAWS = 40_000
+DRAWS = 12_000
 KEYS = jax.random.split(jax.random.key(2024), DRAWS)
 
 

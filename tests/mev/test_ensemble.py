@@ -15,6 +15,7 @@ from hypothesis.extra.numpy import arrays
 
 from maxmean import mev
 from maxmean.deep import targets
+from seldom import slow
 
 SHAPE = (3, 4, 2)  # states, heads, actions
 # Whole values: sums and differences are exact, so that rounding moves no action over the T-estimator's step.
@@ -69,7 +70,7 @@ def test_level_one_half_is_the_maximum_and_heads_that_agree_too(kind: Any, heads
     assert (kind.call(mev.ensemble_target, agreed, mev.Gaussian()) == agreed.max(axis=-1)).all()
 
 
-@pytest.mark.parametrize("covariance", [False, True])
+@pytest.mark.parametrize("covariance", [False, *slow(True)])
 def test_it_is_the_deep_engines_rule(kernel: mev.Kernel, covariance: bool) -> None:
     heads = jnp.asarray(np.random.default_rng(0).normal(size=(16, 5, 3)), jnp.float32)
     rule = targets.KernelBased(kernel, covariance)

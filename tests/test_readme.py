@@ -108,10 +108,10 @@ def with_python(paths: list[Path]) -> pytest.MarkDecorator:
 
 
 @pytest.mark.parametrize("path", [path for path in DOCUMENTS if blocks(path, "python")], ids=name)
-def test_python_in_the_documents_is_python_and_finds_what_it_imports(path: Path) -> None:
+def test_python_in_the_documents_is_python_and_finds_what_it_imports_of_us(path: Path) -> None:
     for code in blocks(path, "python"):
         tree = ast.parse(code, str(path))
-        tree.body = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+        tree.body = [node for node in tree.body if isinstance(node, ast.ImportFrom) and "maxmean" in str(node.module)]
         exec(compile(tree, str(path), "exec"), {})
 
 

@@ -78,6 +78,17 @@ def test_correlations_of_almost_zero_are_none(freedom: float) -> None:
         assert ends == pytest.approx(maximum_interval(means, variances, freedom=freedom), abs=0.15)
 
 
+@pytest.mark.parametrize(("rows", "options"), [(3, 30), (5, 5)])
+def test_correlations_of_few_rows_do_not_count(rows: int, options: int) -> None:
+    """Equal estimates: the lower end is Bonferroni's, and so it is with any correlations."""
+    law = stats.t(rows - 1)
+    for rho in (0.1, 0.9):
+        covariance = 0.04 * (rho + (1 - rho) * np.eye(options))
+        low, high = maximum_interval(np.ones(options), covariance, freedom=rows - 1)
+        assert low == pytest.approx(1 - 0.2 * law.isf(LATER / options), abs=1e-6)
+        assert high == pytest.approx(1 + 0.2 * law.isf(TAIL), abs=1e-9)
+
+
 def test_a_certain_option_is_a_floor() -> None:
     assert maximum_interval([2.0, 1.0], [0.0, 0.0]) == (2.0, 2.0)
     low, high = maximum_interval([2.0, 1.9], [0.0, 0.01])

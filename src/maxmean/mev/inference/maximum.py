@@ -19,7 +19,7 @@ import numpy as np
 
 from ..arrays import Array
 from .checks import checked, checked_counts, checked_freedom, tail_of
-from .simultaneous import correlation_of, diagonal, student_points
+from .simultaneous import correlation_of, diagonal, student_points, too_few_rows
 from .tails import at_least, first_above, largest_rate, smallest_count, tail_probability, upper_quantile
 
 _FIRST_STEP = 0.1
@@ -49,7 +49,8 @@ def maximum_interval(
         Confidence level, in (0, 1).
     freedom
         Degrees of freedom of the standard errors, a number or one for each option: observations less one; infinite where the
-        standard errors are known. With a covariance matrix, the smallest counts for all.
+        standard errors are known. With a covariance matrix, the smallest counts for all; if that says that there were fewer rows
+        than twice the options, the matrix's correlations are too uncertain, and P is Bonferroni's bound.
 
     Examples
     --------
@@ -74,8 +75,8 @@ def maximum_interval(
     x, s, df = estimates[doubtful], errors[doubtful], degrees[doubtful]
     upper = float(np.max(x + upper_quantile(tail, df) * s))
     if covariances.ndim == 2 and (correlation := correlation_of(covariances)) is not None:
-        exceeds = _correlated(correlation, float(df.min()))
         df = np.full_like(df, df.min())
+        exceeds = _bounded(df) if too_few_rows(correlation, df) else _correlated(correlation, float(df[0]))
     else:
         exceeds = _independent(df)
     low = _lower_end(x, s, df, tail, exceeds)
@@ -114,6 +115,13 @@ def _correlated(correlation: np.ndarray, df: float) -> Exceeds:
     def exceeds(strongest: np.ndarray, behind: np.ndarray) -> np.ndarray:
         heights = upper_quantile(strongest, np.asarray(df))
         return np.array([np.mean((points >= limits[:, None]).any(axis=0)) for limits in heights[:, None] + behind])
+
+    return exceeds
+
+
+def _bounded(df: np.ndarray) -> Exceeds:
+    def exceeds(strongest: np.ndarray, behind: np.ndarray) -> np.ndarray:
+        return np.asarray(np.sum(tail_probability(upper_quantile(strongest[:, None], df) + behind, df), axis=-1))
 
     return exceeds
 

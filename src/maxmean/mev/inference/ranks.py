@@ -18,7 +18,7 @@ import numpy as np
 from ..arrays import Array, special
 from .checks import checked, checked_counts, checked_freedom, tail_of
 from .roots import find_root
-from .simultaneous import correlation_of, diagonal, normal_points, student_points
+from .simultaneous import correlation_of, diagonal, normal_points, student_points, too_few_rows
 from .tails import tail_probability
 
 _FIRST_STEP = 0.1
@@ -78,6 +78,7 @@ def rank_intervals(
     Option i has at least as many before it as are significantly better, and at least as many behind it as are significantly
     worse. The tests of all pairs allow for each other; up to 60 options, those that are rejected are left out and the
     others tested again, until nothing changes. With more, the tests are Tukey and Kramer's, or Bonferroni's for correlated ones.
+    Correlations from fewer rows than twice the options are too uncertain: Holm's tests do without them.
     Parameters are those of :func:`maxmean.mev.inference.best_set`.
 
     >>> rank_intervals([1.0, 0.9, -1.0], [0.01, 0.01, 0.01]).tolist()
@@ -123,6 +124,11 @@ class _Pairs:
     @property
     def options(self) -> int:
         return len(self.x)
+
+    @cached_property
+    def bounded(self) -> bool:
+        """Whether what is known of the correlations is so little that Bonferroni's bound is used."""
+        return too_few_rows(self.correlation, self.degrees)
 
     @cached_property
     def variances(self) -> np.ndarray:
@@ -171,7 +177,7 @@ class _Pairs:
         each = special(np).ndtr(-np.where(spreads > 0, limits, np.inf))
         # The bounds of Bonferroni, and of Slepian for differences with one and the same independent option, often decide.
         most = each.sum() if self.correlation is not None else -math.expm1(np.log1p(-each).sum())
-        if most < share or (self.options > _MANY and self.correlation is None):
+        if most < share or self.bounded or (self.options > _MANY and self.correlation is None):
             return bool(most >= share)
         return self._exceeding(i, spreads, limits) >= share
 
@@ -181,7 +187,9 @@ class _Pairs:
             gaps = self.points[others] - self.points[i]
             return float(np.mean((gaps >= (limits[others] * spreads[others])[:, None]).any(axis=0)))
         errors = np.sqrt(self.variances)
-        heights = limits * spreads + _NODES[:, None] * errors[i]
+        apart = np.full(self.options, np.inf)  # two certain options do not exceed anything
+        np.multiply(limits, spreads, out=apart, where=spreads > 0)
+        heights = apart + _NODES[:, None] * errors[i]
         below = special(np).ndtr(heights / np.maximum(errors, 1e-12 * errors.max()))
         below[:, i] = 1.0
         return 1 - float(_WEIGHTS @ below.prod(axis=-1))
@@ -219,25 +227,33 @@ def _step_down(pairs: _Pairs, alpha: float) -> np.ndarray:
     scores, spreads = pairs.against(np.arange(pairs.options))
     better = np.isposinf(scores)
     open_ = (spreads > 0) & ~np.eye(pairs.options, dtype=bool)
-    with np.errstate(divide="ignore"):
-        sizes = 1 / spreads
     while open_.any():
-        points = pairs.points
-        largest, gap = np.full(points.shape[1], -np.inf), np.empty(points.shape[1])
-        for i in range(pairs.options):
-            # Both directions of a pair are one absolute difference, as long as neither is rejected.
-            both, one = np.flatnonzero(open_[:i, i] & open_[i, :i]), np.flatnonzero(open_[:, i] & ~open_[i])
-            for others, absolute in ((both, True), (one, False)):
-                for j in others:
-                    np.subtract(points[j], points[i], out=gap)
-                    np.multiply(gap, sizes[j, i], out=gap)
-                    np.maximum(largest, np.abs(gap, out=gap) if absolute else gap, out=largest)
-        rejected = open_ & (scores > max(float(np.quantile(largest, 1 - alpha)), 0.0))
+        limit = (
+            _normal_quantile(alpha / int(open_.sum())) if pairs.bounded else _largest(pairs, open_, spreads, 1 - alpha)
+        )
+        rejected = open_ & (scores > max(limit, 0.0))
         if not rejected.any():
             break
         better |= rejected
         open_ &= ~rejected
     return better
+
+
+def _largest(pairs: _Pairs, open_: np.ndarray, spreads: np.ndarray, share: float) -> float:
+    """The quantile of the largest score of these differences."""
+    points = pairs.points
+    with np.errstate(divide="ignore"):
+        sizes = 1 / spreads
+    largest, gap = np.full(points.shape[1], -np.inf), np.empty(points.shape[1])
+    for i in range(pairs.options):
+        # Both directions of a pair are one absolute difference, as long as neither is rejected.
+        both, one = np.flatnonzero(open_[:i, i] & open_[i, :i]), np.flatnonzero(open_[:, i] & ~open_[i])
+        for others, absolute in ((both, True), (one, False)):
+            for j in others:
+                np.subtract(points[j], points[i], out=gap)
+                np.multiply(gap, sizes[j, i], out=gap)
+                np.maximum(largest, np.abs(gap, out=gap) if absolute else gap, out=largest)
+    return float(np.quantile(largest, share))
 
 
 def _normal_quantile(tail: float) -> float:

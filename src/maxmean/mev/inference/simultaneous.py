@@ -15,6 +15,7 @@ from .sobol import sobol_points
 _LOG2_DRAWS = 13  # of the quasi-Monte Carlo quantile
 _LOG2_FEWER, _MANY = 11, 100  # where so many options are compared with each other
 _HELD = 1_000_000  # numbers worked on at once, of draws times options
+_ROWS = 2  # for each option, below which their correlations are too uncertain
 _SLACK = 1e-6  # asymmetry and negative eigenvalues of a correlation matrix that single precision explains
 
 
@@ -49,6 +50,18 @@ def correlation_of(covariance: np.ndarray) -> np.ndarray | None:
             f"for options {i} and {j}"
         )
     return correlation
+
+
+def too_few_rows(correlation: np.ndarray | None, freedom: np.ndarray | float) -> bool:
+    """Whether correlations come from fewer rows than twice the options, ``freedom`` being rows less one.
+
+    Then they are noise to a good part, and of no higher rank than the rows: the largest z-score under them is too small.
+    Bonferroni's bound needs none.
+
+    >>> too_few_rows(np.eye(10), 18.0), too_few_rows(np.eye(10), 19.0), too_few_rows(None, 2.0)
+    (True, False, False)
+    """
+    return correlation is not None and float(np.min(freedom)) + 1 < _ROWS * len(correlation)
 
 
 def _independent_quantile(options: int, beta: float, sides: int = 2) -> float:

@@ -158,3 +158,14 @@ def test_what_cannot_be_a_control_is_refused() -> None:
         infer_lift([1.0, 2.0], [1.0, 1.0], 2)
     with pytest.raises(ArgumentError, match="beside the control"):
         infer_lift([1.0], [1.0], 0)
+
+
+def test_few_paired_rows_do_not_know_their_correlations() -> None:
+    """Bonferroni's reach with Student's quantile, whatever the correlations say; and his limit for what beats the control."""
+    for rho in (0.1, 0.8):
+        covariance = 0.5 / (1 - rho) * (rho + (1 - rho) * np.eye(10))  # a difference has the standard error 1
+        limit = stats.t(4).isf(0.05 / 9)
+        lift = infer_lift([0.0, 0.999 * limit, *np.zeros(8)], covariance, 0, freedom=4)
+        assert np.diff(lift.interval)[:, 0] == pytest.approx(np.full(9, 2 * stats.t(4).isf(0.025 / 9)))
+        assert not lift.beats.any()
+        assert infer_lift([0.0, 1.001 * limit, *np.zeros(8)], covariance, 0, freedom=4).beats[0]

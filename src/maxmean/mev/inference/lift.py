@@ -86,7 +86,8 @@ def infer_lift(
         The number of the control, from 0.
     freedom
         Degrees of freedom of the standard errors, a number or one for each option. A difference of independent means has Welch's;
-        with a covariance matrix, the smallest counts for all.
+        with a covariance matrix, the smallest counts for all, and q is Bonferroni's if there were fewer rows than twice the
+        differences.
     trials
         Says that the means are rates of so many: intervals are those of score tests (Miettinen and Nurminen, 1985), and two rates
         with fewer than 40 successes, or failures, together are compared by Fisher's exact test.
@@ -134,7 +135,7 @@ def infer_lift(
         interval=interval,
         relative=(ratios - 1) * (np.sign(x[control]) or 1.0),
         relative_interval=relative,
-        beats=step_down(sign * against.scores(counts, rest, control), against.covariances, alpha),
+        beats=step_down(sign * against.scores(counts, rest, control), against.covariances, alpha, against.known),
         best=best,
         best_value=sign * min(max(shrunk, best.bounds[0]), best.bounds[1]),
         best_relative=_best_relative(x, covariances, control, int(rest[best.index]), best, against, sign),
@@ -166,6 +167,8 @@ class Contrasts:
     """Shape ``(K, K)``."""
     degrees: np.ndarray
     """Welch's degrees of freedom, or the smallest of all if there are covariances."""
+    known: float = math.inf
+    """Degrees of freedom of the correlations; infinite for independent options, whose differences share the control alone."""
 
     @classmethod
     def of(
@@ -185,9 +188,10 @@ class Contrasts:
             with_control = np.outer(covariances[rest, control], ratios)
             both += covariances[np.ix_(rest, rest)] - with_control - with_control.T
             freedom = np.full(len(rest), float(degrees.min()))
+        known = math.inf if covariances.ndim == 1 else float(degrees.min())
         nothing = both.diagonal() <= 1e-13 * (own + base)  # the control itself under another name
         both[nothing], both[:, nothing] = 0.0, 0.0
-        return cls(values, both, freedom)
+        return cls(values, both, freedom, known)
 
     @property
     def errors(self) -> np.ndarray:
@@ -195,7 +199,7 @@ class Contrasts:
 
     def reach(self, alpha: float) -> np.ndarray:
         """Standard errors to each side that are not exceeded anywhere, but with probability ``alpha``."""
-        return upper_quantile(special(np).ndtr(-max_quantile(self.covariances, alpha)), self.degrees)
+        return upper_quantile(special(np).ndtr(-max_quantile(self.covariances, alpha, freedom=self.known)), self.degrees)
 
     def scores(self, counts: tuple[np.ndarray, np.ndarray] | None, rest: np.ndarray, control: int) -> np.ndarray:
         """Normal scores of the differences, as of :func:`maxmean.mev.inference.best_set`; certain ones are infinite."""
@@ -215,12 +219,12 @@ class Contrasts:
         return t
 
 
-def step_down(scores: np.ndarray, covariances: np.ndarray, alpha: float) -> np.ndarray:
+def step_down(scores: np.ndarray, covariances: np.ndarray, alpha: float, freedom: float = math.inf) -> np.ndarray:
     """Which scores are too large for chance, the familywise error being alpha."""
     beats = np.isposinf(scores)
     open_ = ~beats
     while open_.any():
-        limit = max(max_quantile(covariances[np.ix_(open_, open_)], alpha, 1), 0.0)
+        limit = max(max_quantile(covariances[np.ix_(open_, open_)], alpha, 1, freedom), 0.0)
         rejected = open_ & (scores > limit)
         if not rejected.any():
             break

@@ -19,14 +19,16 @@ _ROWS = 2  # for each option, below which their correlations are too uncertain
 _SLACK = 1e-6  # asymmetry and negative eigenvalues of a correlation matrix that single precision explains
 
 
-def max_quantile(covariance: np.ndarray, beta: float, sides: int = 2) -> float:
+def max_quantile(covariance: np.ndarray, beta: float, sides: int = 2, freedom: float = math.inf) -> float:
     """c_beta, the 1 - beta quantile of the largest |xi_j|/sigma_j; refuses a matrix that is no covariance matrix.
 
-    With ``sides=1`` that of the largest xi_j/sigma_j.
+    With ``sides=1`` that of the largest xi_j/sigma_j. Correlations with few degrees of ``freedom`` give Bonferroni's bound.
     """
     correlation = correlation_of(covariance)
     if correlation is None:
         return _independent_quantile(int(np.count_nonzero(diagonal(covariance) > 0)), beta, sides)
+    if too_few_rows(correlation, freedom):
+        return -float(special(np).ndtri(beta / (sides * len(correlation))))
     return _correlated_quantile(correlation.tobytes(), len(correlation), beta, sides)
 
 

@@ -128,14 +128,14 @@ def test_few_paired_rows_do_not_know_their_correlations() -> None:
     assert min(best, ranks, maximum) >= 89
 
 
-@pytest.mark.parametrize("options", [3, 8])
-def test_ranks_of_few_paired_rows_are_holms(options: int) -> None:
+@pytest.mark.parametrize(("rows", "options"), [(5, 3), (14, 3), (5, 8), (39, 8)])
+def test_ranks_of_few_paired_rows_are_holms(rows: int, options: int) -> None:
     """One ahead of the others, which are equal, by a little less and a little more than chance allows one of all comparisons."""
     covariance = 0.5 * (np.eye(options) + np.full((options, options), 0.2))  # a difference has the standard error 1
-    limit = stats.t(4).isf(0.05 / (options * (options - 1)))
+    limit = stats.t(rows - 1).isf(0.05 / (options * (options - 1)))
     for gap, first in ((0.999 * limit, options), (1.001 * limit, 1)):
         x = np.array([gap, *np.zeros(options - 1)])
-        assert rank_intervals(x, covariance, freedom=4)[0].tolist() == [1, first]
+        assert rank_intervals(x, covariance, freedom=rows - 1)[0].tolist() == [1, first]
 
 
 def test_certain_options_are_ranked_as_they_are() -> None:

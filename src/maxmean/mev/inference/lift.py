@@ -199,7 +199,9 @@ class Contrasts:
 
     def reach(self, alpha: float) -> np.ndarray:
         """Standard errors to each side that are not exceeded anywhere, but with probability ``alpha``."""
-        return upper_quantile(special(np).ndtr(-max_quantile(self.covariances, alpha, freedom=self.known)), self.degrees)
+        return upper_quantile(
+            special(np).ndtr(-max_quantile(self.covariances, alpha, freedom=self.known)), self.degrees
+        )
 
     def scores(self, counts: tuple[np.ndarray, np.ndarray] | None, rest: np.ndarray, control: int) -> np.ndarray:
         """Normal scores of the differences, as of :func:`maxmean.mev.inference.best_set`; certain ones are infinite."""

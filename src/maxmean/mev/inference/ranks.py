@@ -18,7 +18,7 @@ import numpy as np
 from ..arrays import Array, special
 from .checks import checked, checked_counts, checked_freedom, tail_of
 from .roots import find_root
-from .simultaneous import correlation_of, diagonal, normal_points, student_points, too_few_rows
+from .simultaneous import ROWS_FOR_PAIRS, correlation_of, diagonal, normal_points, student_points, too_few_rows
 from .tails import tail_probability
 
 _FIRST_STEP = 0.1
@@ -40,7 +40,7 @@ def best_set(
 
     Option i stays unless some other is significantly better, :math:`\max_j (x_j - x_i)/s_{ij}`. Only the true best must stay, so
     that nothing is paid for the number of tests; each of them allows for the number of others, but for those that are clearly
-    worse than i (in two steps, as in :func:`maxmean.mev.inference.maximum_interval`).
+    worse than i (in two steps, and without correlations of few rows, as in :func:`maxmean.mev.inference.maximum_interval`).
 
     Parameters are those of :func:`maxmean.mev.inference.maximum_interval`. ``trials`` says that the means are rates of so many:
     two with fewer than 40 successes, or failures, together are compared by Fisher's exact test.
@@ -78,7 +78,7 @@ def rank_intervals(
     Option i has at least as many before it as are significantly better, and at least as many behind it as are significantly
     worse. The tests of all pairs allow for each other; up to 60 options, those that are rejected are left out and the
     others tested again, until nothing changes. With more, the tests are Tukey and Kramer's, or Bonferroni's for correlated ones.
-    Correlations from fewer rows than twice the options are too uncertain: Holm's tests do without them.
+    Correlations from fewer rows than five times the options are too uncertain: Holm's tests do without them.
     Parameters are those of :func:`maxmean.mev.inference.best_set`.
 
     >>> rank_intervals([1.0, 0.9, -1.0], [0.01, 0.01, 0.01]).tolist()
@@ -124,11 +124,6 @@ class _Pairs:
     @property
     def options(self) -> int:
         return len(self.x)
-
-    @cached_property
-    def bounded(self) -> bool:
-        """Whether what is known of the correlations is so little that Bonferroni's bound is used."""
-        return too_few_rows(self.correlation, self.degrees)
 
     @cached_property
     def variances(self) -> np.ndarray:
@@ -177,7 +172,11 @@ class _Pairs:
         each = special(np).ndtr(-np.where(spreads > 0, limits, np.inf))
         # The bounds of Bonferroni, and of Slepian for differences with one and the same independent option, often decide.
         most = each.sum() if self.correlation is not None else -math.expm1(np.log1p(-each).sum())
-        if most < share or self.bounded or (self.options > _MANY and self.correlation is None):
+        if (
+            most < share
+            or too_few_rows(self.correlation, self.degrees)
+            or (self.options > _MANY and self.correlation is None)
+        ):
             return bool(most >= share)
         return self._exceeding(i, spreads, limits) >= share
 
@@ -227,10 +226,9 @@ def _step_down(pairs: _Pairs, alpha: float) -> np.ndarray:
     scores, spreads = pairs.against(np.arange(pairs.options))
     better = np.isposinf(scores)
     open_ = (spreads > 0) & ~np.eye(pairs.options, dtype=bool)
+    holm = too_few_rows(pairs.correlation, pairs.degrees, ROWS_FOR_PAIRS)
     while open_.any():
-        limit = (
-            _normal_quantile(alpha / int(open_.sum())) if pairs.bounded else _largest(pairs, open_, spreads, 1 - alpha)
-        )
+        limit = _normal_quantile(alpha / open_.sum()) if holm else _largest(pairs, open_, spreads, 1 - alpha)
         rejected = open_ & (scores > max(limit, 0.0))
         if not rejected.any():
             break

@@ -15,7 +15,9 @@ from .sobol import sobol_points
 _LOG2_DRAWS = 13  # of the quasi-Monte Carlo quantile
 _LOG2_FEWER, _MANY = 11, 100  # where so many options are compared with each other
 _HELD = 1_000_000  # numbers worked on at once, of draws times options
-_ROWS = 2  # for each option, below which their correlations are too uncertain
+_ROWS = 2  # for each option, below which correlations are too uncertain for a question that each option is asked
+ROWS_FOR_PAIRS = 5
+"""The same where all pairs are compared."""
 _SLACK = 1e-6  # asymmetry and negative eigenvalues of a correlation matrix that single precision explains
 
 
@@ -54,8 +56,8 @@ def correlation_of(covariance: np.ndarray) -> np.ndarray | None:
     return correlation
 
 
-def too_few_rows(correlation: np.ndarray | None, freedom: np.ndarray | float) -> bool:
-    """Whether correlations come from fewer rows than twice the options, ``freedom`` being rows less one.
+def too_few_rows(correlation: np.ndarray | None, freedom: np.ndarray | float, rows: int = _ROWS) -> bool:
+    """Whether correlations come from fewer rows than so many for each option, ``freedom`` being rows less one.
 
     Then they are noise to a good part, and of no higher rank than the rows: the largest z-score under them is too small.
     Bonferroni's bound needs none.
@@ -63,7 +65,7 @@ def too_few_rows(correlation: np.ndarray | None, freedom: np.ndarray | float) ->
     >>> too_few_rows(np.eye(10), 18.0), too_few_rows(np.eye(10), 19.0), too_few_rows(None, 2.0)
     (True, False, False)
     """
-    return correlation is not None and float(np.min(freedom)) + 1 < _ROWS * len(correlation)
+    return correlation is not None and float(np.min(freedom)) + 1 < rows * len(correlation)
 
 
 def _independent_quantile(options: int, beta: float, sides: int = 2) -> float:

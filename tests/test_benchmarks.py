@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 import runpy
 import sys
 from pathlib import Path
@@ -45,6 +46,29 @@ def test_every_setting_of_the_coverage_has_its_truth(coverage: Any) -> None:
         assert means.shape[1:] == each.means.shape
         error = means.std(axis=0) / len(drawn) ** 0.5
         assert (abs(means.mean(axis=0) - each.means) < 6 * error + 1e-12).all(), each.name
+
+
+def test_pages_say_how_many_settings_there_are(coverage: Any) -> None:
+    number = len(list(coverage.settings()))
+    root = BENCHMARKS.parent
+    pages = ("README.md", "docs/statistics.md", "docs/notes/inference.md", "benchmarks/coverage.py")
+    for page in pages:
+        (found,) = re.findall(
+            r"\b(\d+) (?:simulated )?settings(?= with known truth|\. 95%)", (root / page).read_text("utf-8")
+        )
+        assert int(found) == number, page
+
+
+def test_where_lower_is_better_the_smallest_is_the_best(coverage: Any) -> None:
+    """Far apart, so that every answer is certain: the first has the smallest mean, and ranks the first."""
+    truth, spread = np.array([0.0, 100.0, 200.0]), np.array([-1.0, 0.0, 1.0])
+    for values, lower in ((truth, True), (-truth, False)):
+        est = mm.estimate([each + spread for each in values], lower_is_better=lower)
+        found = coverage.judged(values, est, places=False)
+        assert found["maximum"] == found["best set"] == found["ranks"] == 1.0
+        assert found["best set size"] == 1
+        wrong = coverage.judged(-values, est, places=False)
+        assert wrong["best set"] == wrong["ranks"] == 0.0
 
 
 def _sample_means(data: dict[str, Any]) -> np.ndarray:

@@ -22,9 +22,10 @@ _WORDS = {
     "shrunk": "The mean drawn towards those of the others, the more so the less is known about it: closer to the truth on "
     "average.",
     "P(best)": "The probability that the option is the best, with the means drawn towards each other.",
-    "rank": "Where the option's true mean may stand, 1 being the best. All ranges hold at once with {level} probability.",
-    "bias": "How far a method lies above the truth on average (+) or below it (-), from the smallest to the largest that "
-    "the data allow.",
+    "rank": "Where the option's true mean may stand, 1 being the best. All ranges hold at once with {level} "
+    "probability, which is more than is said of those marked maybe: an option may have rank 1 in its range and not be marked.",
+    "bias": "How far a method lies above the truth on average (+) or below it (-), from the smallest to the largest at "
+    "some sets of true means that the data allow.",
 }
 _ALONE = "In the picture of the options, each one's own at {level}. Everywhere else, allowance is made for there being several."
 _ALWAYS = (

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -124,13 +124,13 @@ class Problem:
                 raise DataError("always-valid intervals need the number of observations of every option: give n (--n)")
             if len(options.names) > MOST_PAIRED:
                 raise DataError(f"always-valid intervals are for up to {MOST_PAIRED:,} options: keep the best ones")
-        data, origin, unit = options.data, 0.0, 1.0
+        data, unit = options.data, 1.0
+        origin = 1.0 if lower_is_better and _is_rate(data) else 0.0  # few successes are many failures
         if isinstance(data, Samples) and data.paired and len(options.names) > MOST_PAIRED:
             raise DataError(TOO_MANY_PAIRED)
-        if isinstance(data, Counts):
-            if lower_is_better:  # few successes are many failures
-                data, origin = Counts(data.trials - data.successes, data.trials), 1.0
-        else:
+        if origin:
+            data = data.failures()
+        elif not isinstance(data, Counts):
             unit = data.unit if isinstance(data, Summaries) else unit_for(*data.values)
             further = 1.0 if isinstance(data, Summaries) else 1 / unit
             data = data.scaled(-further if lower_is_better else further)
@@ -238,14 +238,9 @@ class Problem:
         """Successes and trials, if that is what the data are, one by one or counted; where lower is better, of the failures."""
         if isinstance(self.data, Counts):
             return self.data
-        if not isinstance(self.data, Samples) or self.data.paired:
+        if not isinstance(self.data, Samples) or self.data.paired or not _is_rate(self.data):
             return None
-        best, worst = (1.0, 0.0) if self.direction > 0 else (0.0, -1.0)
-        if not all(((values == best) | (values == worst)).all() for values in self.data.values):
-            return None
-        return Counts(
-            np.array([np.count_nonzero(values == best) for values in self.data.values]), np.array(self.data.n)
-        )
+        return Counts(np.array([np.count_nonzero(values) for values in self.data.values]), np.array(self.data.n))
 
     @cached_property
     def spread(self) -> np.ndarray:
@@ -460,7 +455,7 @@ class Problem:
             raise ArgumentError("a lift is one over a control: name it with control= (--control)")
         control, lower = self.names.index(self.control), self.lower_is_better
         # As the user has them, but for the unit: a share is one of the user's own mean, also where less is better.
-        means = self.direction * self._rates + (self.origin if self.counts is not None else 0.0)
+        means = self.origin + self.direction * self._rates
         if self.planned is not None:
             found = self._sequences(means, level).lift(control, lower_is_better=lower)
         else:
@@ -474,6 +469,13 @@ class Problem:
                 lower_is_better=lower,
             )
         return name_lift(self, found, float(means[control]))
+
+
+def _is_rate(data: Data) -> TypeGuard[Counts | Samples]:
+    """Whether there is nothing but zeros and ones, one by one or counted."""
+    if isinstance(data, Samples):
+        return all(bool(((values == 0) | (values == 1)).all()) for values in data.values)
+    return isinstance(data, Counts)
 
 
 def as_problem(

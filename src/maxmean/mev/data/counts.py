@@ -60,6 +60,10 @@ class Counts:
         trials = np.broadcast_to(self.trials, self.successes.shape).astype(np.int64)
         return Counts(rng.binomial(trials, self.means, (size, *self.successes.shape)), trials)
 
+    def failures(self) -> Counts:
+        """Where fewer successes are better, more failures are."""
+        return Counts(self.trials - self.successes, self.trials)
+
     def scaled(self, factor: float) -> Counts:
         if factor != 1:
             raise ArgumentError("counts have no units to scale")

@@ -140,6 +140,10 @@ class Samples:
                 covariances[:, i, i:] = covariances[:, i:, i] = both / (n - 1)
         return Summaries(centre + moved, np.maximum(squares, 0.0) / (n - 1), covariances=covariances, parts=splits)
 
+    def failures(self) -> Samples:
+        """Of zeros and ones, the others: where fewer successes are better, more failures are."""
+        return replace(self, values=tuple(1 - values for values in self.values))
+
     def scaled(self, factor: float) -> Samples:
         if factor == 1:  # there may be millions of values
             return self

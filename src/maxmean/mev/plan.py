@@ -201,9 +201,9 @@ def plan_problem(
         raise DataError("a pilot needs the number of observations of every option: give n (--n)")
     n = np.asarray(problem.data.n, float)
     shrunk = problem.shrinkage.values
-    rates = problem.counts is not None
+    rates = problem.counts is not None and problem.spread.ndim == 1
     sign = problem.direction
-    centre = np.array([problem.outward(value) for value in shrunk]) if rates else sign * shrunk
+    centre = problem.origin + sign * shrunk
     spread = problem.spread * (n if problem.spread.ndim == 1 else np.sqrt(np.outer(n, n)))
     source = "the pilot's, drawn towards each other"
     if difference is not None:

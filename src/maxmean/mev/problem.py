@@ -26,18 +26,26 @@ from .inference import (
     best_set,
     bias_range,
     infer_lift,
+    infer_paired_winner_rate,
     infer_top,
     infer_top_rate,
     infer_winner,
     infer_winner_rate,
     maximum_interval,
+    maximum_paired_rate_interval,
     maximum_rate_interval,
     probability_best,
     rank_intervals,
     shrink,
 )
 from .inference.bias import NOISE
-from .inference.moderated import differences_from_average, moderated_covariances, moderated_variances, widening
+from .inference.moderated import (
+    differences_from_average,
+    moderated_covariances,
+    moderated_variances,
+    widening,
+    with_variances,
+)
 from .inference.shrinkage import first_copies
 from .inference.simultaneous import diagonal
 from .inference.tails import upper_quantile
@@ -225,7 +233,8 @@ class Problem:
         usual = float((k.sum() + 0.5) / (n.sum() + 1))
         more = 4 / min(usual, 1 - usual)
         rates = (k + more * usual) / (n + more)
-        return np.asarray(rates * (1 - rates) / n)
+        variances = np.asarray(rates * (1 - rates) / n)
+        return with_variances(self._moderated[0], variances) if self._paired else variances
 
     @property
     def _wider(self) -> np.ndarray | float:
@@ -235,25 +244,36 @@ class Problem:
 
     @cached_property
     def counts(self) -> Counts | None:
-        """Successes and trials, if that is what the data are, one by one or counted; where lower is better, of the failures."""
+        """Successes and trials, if that is what the data are, one by one or counted; where lower is better, of the failures.
+
+        Of paired rows they tell all about single rates, and :attr:`spread` tells about differences.
+        """
         if isinstance(self.data, Counts):
             return self.data
-        if not isinstance(self.data, Samples) or self.data.paired or not _is_rate(self.data):
+        if not isinstance(self.data, Samples) or not _is_rate(self.data):
             return None
         return Counts(np.array([np.count_nonzero(values) for values in self.data.values]), np.array(self.data.n))
+
+    @property
+    def _paired(self) -> bool:
+        """Whether there are covariances."""
+        return self.data.covariances is not None
 
     @cached_property
     def spread(self) -> np.ndarray:
         """Covariances of the means where rows are paired, variances else; of rates, those that no successes do not make zero."""
-        if self.counts is not None:
-            rates = (self.counts.successes + 0.5) / (self.counts.trials + 1)
-            return np.asarray(rates * (1 - rates) / self.counts.trials)
-        return np.asarray(self.data.variances if self.data.covariances is None else self.data.covariances)
+        if self.counts is None:
+            return np.asarray(self.data.covariances if self._paired else self.data.variances)
+        rates = (self.counts.successes + 0.5) / (self.counts.trials + 1)
+        variances = np.asarray(rates * (1 - rates) / self.counts.trials)
+        return with_variances(np.asarray(self.data.covariances), variances) if self._paired else variances
 
     @cached_property
     def freedom(self) -> np.ndarray:
-        """Degrees of freedom of the standard errors; infinite for rates and where the numbers of observations are not known."""
-        if self.counts is not None or self.data.n is None:
+        """Degrees of freedom of the standard errors; infinite where the numbers of observations are not known, and for rates, but
+        for the differences of paired ones.
+        """
+        if (self.counts is not None and not self._paired) or self.data.n is None:
             return np.full(len(self.names), math.inf)
         return np.asarray(self.data.n, float) - 1
 
@@ -289,8 +309,8 @@ class Problem:
         if self.planned is not None:
             return self.interval(*self.sequences(level).maximum())
         if self.counts is not None:
-            low, high = maximum_rate_interval(self.counts.successes, self.counts.trials, level=level)
-            return (1 - high, 1 - low) if self.lower_is_better else (low, high)
+            found = maximum_paired_rate_interval if self._paired else maximum_rate_interval
+            return self.interval(*found(self.counts.successes, self.counts.trials, level=level))
         return self.interval(*maximum_interval(self.data.means, self.spread, level=level, freedom=self.freedom))
 
     def best_set(self, level: float = 0.95) -> tuple[str, ...]:
@@ -319,7 +339,8 @@ class Problem:
     def _sequences(self, means: np.ndarray, level: float) -> Sequences:
         assert self.planned is not None
         assert self.data.n is not None
-        n, freedom, trials = np.asarray(self.data.n, float), self.freedom, self._trials
+        n, freedom = np.asarray(self.data.n, float), self.freedom
+        trials = None if self.counts is None else self.counts.trials
         return Sequences.of(means, self.spread, n, planned=self.planned, level=level, freedom=freedom, trials=trials)
 
     @property
@@ -328,7 +349,8 @@ class Problem:
 
     @property
     def _trials(self) -> np.ndarray | None:
-        return None if self.counts is None else self.counts.trials
+        """Of rates that are independent of each other."""
+        return None if self.counts is None or self._paired else self.counts.trials
 
     def shrunk(self, level: float = 0.95) -> np.ndarray:
         """Each option's value by :attr:`shrinkage` and the ends of its interval, [M, 3], in the user's units."""
@@ -431,7 +453,11 @@ class Problem:
             found = self.sequences(level).winner(rank)
         elif self.counts is not None:
             k, n = self.counts.successes, self.counts.trials
-            found = infer_winner_rate(k, n, level=level, beta=beta, rank=rank)
+            if self._paired:
+                freedom = self.freedom
+                found = infer_paired_winner_rate(k, n, self.spread, level=level, beta=beta, freedom=freedom, rank=rank)
+            else:
+                found = infer_winner_rate(k, n, level=level, beta=beta, rank=rank)
         else:
             found = infer_winner(self.data.means, self.spread, level=level, beta=beta, freedom=self.freedom, rank=rank)
         return name_winner(self, found, rank)

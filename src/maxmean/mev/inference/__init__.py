@@ -5,6 +5,7 @@ from .best import probability_best
 from .bias import EstimatorBias, bias_range
 from .lift import Lift, infer_lift
 from .maximum import maximum_interval, maximum_rate_interval
+from .paired_rate import infer_paired_winner_rate, maximum_paired_rate_interval
 from .ranks import best_set, rank_intervals
 from .shrinkage import Shrinkage, shrink
 from .top import Top, infer_top, infer_top_rate
@@ -22,11 +23,13 @@ __all__ = [
     "best_set",
     "bias_range",
     "infer_lift",
+    "infer_paired_winner_rate",
     "infer_top",
     "infer_top_rate",
     "infer_winner",
     "infer_winner_rate",
     "maximum_interval",
+    "maximum_paired_rate_interval",
     "maximum_rate_interval",
     "probability_best",
     "rank_intervals",

@@ -94,7 +94,23 @@ def differences_from_average(covariances: np.ndarray) -> np.ndarray:
     [[0.5, -0.5], [-0.5, 0.5]]
     """
     centring = np.eye(len(covariances)) - 1 / len(covariances)
-    return np.asarray(centring @ covariances @ centring)
+    found = centring @ covariances @ centring
+    nothing = found.diagonal() <= 1e-13 * covariances.diagonal().max()  # rounding: they move together one to one
+    found[nothing], found[:, nothing] = 0.0, 0.0
+    return np.asarray(found)
+
+
+def with_variances(covariances: np.ndarray, variances: np.ndarray) -> np.ndarray:
+    """The same correlations with other variances; what had none is independent of the rest.
+
+    >>> with_variances(np.array([[4.0, 2.0, 0.0], [2.0, 4.0, 0.0], [0.0, 0.0, 0.0]]), np.array([1.0, 1.0, 1.0])).tolist()
+    [[1.0, 0.5, 0.0], [0.5, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    """
+    errors = np.sqrt(covariances.diagonal())
+    factors = np.sqrt(variances) / np.where(errors > 0, errors, 1.0)
+    found = covariances * factors * factors[:, None]
+    np.fill_diagonal(found, variances)
+    return found
 
 
 def widening(freedom: np.ndarray) -> np.ndarray:

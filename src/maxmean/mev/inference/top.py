@@ -85,7 +85,8 @@ def _errors(errors: np.ndarray, degrees: np.ndarray, correlation: np.ndarray | N
 def infer_top_rate(successes: Array, trials: Array, k: int, *, level: float = 0.95) -> Top:
     """The same for success rates, from counts: averages of Clopper and Pearson's bounds, which hold with any counts.
 
-    From below, those that hold for all options at once; from above, the k largest of those that hold for k options at once.
+    From below, those that hold for all options at once; from above, the k largest of those that hold for k options at once. By
+    Bonferroni's inequality they hold for paired rows too.
 
     >>> infer_top_rate([3, 1, 0], [20, 20, 20], 2).naive
     0.1
@@ -93,7 +94,7 @@ def infer_top_rate(successes: Array, trials: Array, k: int, *, level: float = 0.
     count, n = checked_counts(successes, trials)
     tail, rates = tail_of(level), count / n
     picked = np.argsort(-rates, kind="stable")[: checked_top(k, len(count))]
-    lower = smallest_rate(count[picked], n[picked], -math.expm1(math.log1p(-tail) / len(count)))
-    upper = np.sort(largest_rate(count, n, -math.expm1(math.log1p(-tail) / k)))[-k:]
+    lower = smallest_rate(count[picked], n[picked], tail / len(count))
+    upper = np.sort(largest_rate(count, n, tail / k))[-k:]
     bounds = float(np.mean(lower)), float(np.mean(upper))
     return Top(tuple(picked.tolist()), float(np.mean(rates[picked])), bounds, float(level))

@@ -224,3 +224,16 @@ def test_intervals_hold_on_average_over_the_options_at_fixed_true_means(means: t
         ends = shrink(truth + rng.standard_normal(len(truth)), np.ones(len(truth))).intervals()
         held += float(np.mean((ends[:, 0] <= truth) & (truth <= ends[:, 1]))) / 300
     assert held >= 0.93
+
+
+@pytest.mark.parametrize("correlated", [False, True])
+def test_far_from_zero_no_digits_are_lost(correlated: bool) -> None:
+    """Means that are whole numbers of 2**-10 are exact beside 2**40, and the answers are what they are beside zero."""
+    x = np.array([0.0, 0.5, 1.25, 1.5])
+    covariance = np.diag([0.25, 0.5, 0.25, 1.0])
+    covariance[0, 1] = covariance[1, 0] = 0.125
+    near, far = (shrink(x + by, covariance if correlated else covariance.diagonal()) for by in (0.0, 2.0**40))
+    np.testing.assert_allclose(far.values - 2.0**40, near.values, atol=1e-3)
+    np.testing.assert_allclose(far.intervals() - 2.0**40, near.intervals(), atol=1e-3)
+    np.testing.assert_allclose(far.draw(10) - 2.0**40, near.draw(10), atol=1e-3)
+    np.testing.assert_array_equal(far.chances, near.chances)

@@ -47,11 +47,18 @@ class Shrinkage:
 
     _mixture: _Mixture = field(repr=False)
     _found: partial[Parts] = field(repr=False)
+    _origin: float = 0.0
+    """What all but the answers is relative to, so that far from zero no digits are lost."""
 
     @cached_property
+    def _relative(self) -> Parts:
+        return self._found()
+
+    @property
     def parts(self) -> Parts:
         """Weights, expectations and standard deviations of each mean's parts, [K, M] each."""
-        return self._found()
+        weights, means, errors = self._relative
+        return weights, self._origin + means, errors
 
     @cached_property
     def chances(self) -> np.ndarray:
@@ -64,13 +71,13 @@ class Shrinkage:
 
     def draw(self, size: int) -> np.ndarray:
         """True means that the data allow, shape ``(size, M)``, always the same ones."""
-        return np.concatenate(list(self._mixture.draws(size)))[:, self._mixture.copies]
+        return self._origin + np.concatenate(list(self._mixture.draws(size)))[:, self._mixture.copies]
 
     @property
     def values(self) -> np.ndarray:
         """Posterior expectations, shape ``(M,)``: estimates that are not too high for the options that look best."""
-        weights, means, _ = self.parts
-        return np.asarray((weights * means).sum(axis=0))
+        weights, means, _ = self._relative
+        return np.asarray(self._origin + (weights * means).sum(axis=0))
 
     def intervals(self, level: float = 0.95) -> np.ndarray:
         """Intervals for all means, shape ``(M, 2)``: on average over the options, ``level`` of them hold.
@@ -81,12 +88,12 @@ class Shrinkage:
         :func:`maxmean.mev.inference.infer_winner` has an interval for that one.
         """
         tail = tail_of(level) / 2
-        return np.stack([self._quantile(tail), self._quantile(1 - tail)], axis=-1)
+        return self._origin + np.stack([self._quantile(tail), self._quantile(1 - tail)], axis=-1)
 
     def _quantile(self, share: float) -> np.ndarray:
         """Newton's method, kept between ends that close in on the quantile."""
         ndtr = special(np).ndtr
-        weights, means, errors = self.parts
+        weights, means, errors = self._relative
         safe = np.maximum(errors, np.finfo(float).tiny)
         ends = means + float(special(np).ndtri(share)) * errors
         low, high = ends.min(axis=0), ends.max(axis=0)  # of a mixture, between those of its parts
@@ -135,7 +142,7 @@ def shrink(means: Array, covariance: Array, *, seed: int = 0) -> Shrinkage:
     if len(kept_ones) < len(x):  # copies say the same thing once
         one = shrink(x[kept_ones], covariances[np.ix_(kept_ones, kept_ones)], seed=seed)
         mixture = replace(one._mixture, copies=copies)
-        return Shrinkage(mixture, partial(_copied, one, copies))
+        return Shrinkage(mixture, partial(_copied, one, copies), one._origin)
     variances = diagonal(covariances)
     usual = _usual_variance(covariances)
     if usual == 0:  # one option, or no doubt about any difference
@@ -143,6 +150,8 @@ def shrink(means: Array, covariance: Array, *, seed: int = 0) -> Shrinkage:
             np.ones(1), x[None], np.zeros((1, len(x))), np.zeros((1, len(x))), np.ones(1), None, copies, seed
         )
         return Shrinkage(certain, partial(_normal_parts, np.ones(1), x[None], np.sqrt(variances)[None]))
+    origin = float(np.partition(x, len(x) // 2)[len(x) // 2])
+    x = x - origin
     if covariances.ndim == 1:
         spectrum, vectors = covariances, None
         turned, ones = x, np.ones_like(x)
@@ -174,14 +183,14 @@ def shrink(means: Array, covariance: Array, *, seed: int = 0) -> Shrinkage:
     pull = inward * ones
     mixture = _Mixture(likely / likely.sum(), expected, kept, pull, doubt, vectors, copies, seed)
     if (shared := _shared(covariances)) is not None:
-        return Shrinkage(mixture, partial(_tailed_parts, x, variances, usual, shared))
+        return Shrinkage(mixture, partial(_tailed_parts, x, variances, usual, shared), origin)
     assert vectors is not None
     errors = np.sqrt(kept @ np.square(vectors).T + np.square(pull @ vectors.T) * doubt[:, None])
-    return Shrinkage(mixture, partial(_normal_parts, weights, expected @ vectors.T, errors))
+    return Shrinkage(mixture, partial(_normal_parts, weights, expected @ vectors.T, errors), origin)
 
 
 def _copied(one: Shrinkage, copies: np.ndarray) -> Parts:
-    weights, means, errors = one.parts
+    weights, means, errors = one._relative
     return weights[:, copies], means[:, copies], errors[:, copies]
 
 

@@ -80,6 +80,7 @@ def test_files_with_names_and_without(tmp_path: Path) -> None:
     ("content", "says"),
     [
         ("", "is empty"),
+        ("hello\n", "has a line of names and no numbers"),
         ("1,2\n3\n", "row 2 of .* has 1 cells where 2 are expected"),
         ("1,x\n2,3\n", "row 1 of .*: number 2 is 'x', not a number"),
         (",a,b\na,1,0\nc,0,1\n", "no row for option 'b'"),

@@ -89,6 +89,8 @@ def read_covariances(path: str) -> Covariances:
         raise DataError(f"{path!r} is empty")
     names = None if _is_number(lines[0][0]) else tuple(lines[0][1:])
     body = lines if names is None else lines[1:]
+    if not body:
+        raise DataError(f"{path!r} has a line of names and no numbers: a covariance matrix has a row for each option")
     width = len(body) + (names is not None)
     for row, line in enumerate(body, start=1):
         if len(line) != width:

@@ -184,8 +184,8 @@ def test_compare_says_what_it_leaves_out_and_refuses_what_is_asked_for_in_vain()
 
 
 def test_infinite_ends_become_none_in_plain_data() -> None:
-    tied = mm.compare({"a": [1.0, 2.0, 3.0], "b": [0.0, 2.0, 4.0]}, ["me"], resamples=10).to_dict()
-    assert tied["winner"]["conditional"] == {"value": None, "interval": [None, None]}
+    zero = mm.compare(successes=[0, 3], trials=20, control="option 1", methods=["me"], resamples=10).to_dict()
+    assert zero["lift"]["options"]["option 2"]["relative_interval"][1] is None
 
 
 def test_the_bootstrap_needs_something_to_resample() -> None:
@@ -225,7 +225,8 @@ def test_an_exact_tie_is_said_and_what_is_known_about_each() -> None:
     np.testing.assert_allclose(first.interval, tied.winner.recommended.interval)
     assert first.interval[0] < first.value < 0.005 < first.interval[1]
     assert tied.sentence().startswith("2 options share the largest mean, 0.0050; a fairer value of the best option is")
-    assert f"with any of them, plan with {first.value:.4f} (shrinkage)" in tied.sentence()
+    low, high = first.interval
+    assert f"with any of them, plan with {first.value:.4f} (shrinkage), {low:.4f} to {high:.4f}; " in tied.sentence()
     plain = tied.to_dict()
     assert plain["tied"] == ["a", "b"]
     assert plain["winner"]["tied"][1] == {"option": "b", "value": second.value, "interval": list(second.interval)}
@@ -266,8 +267,12 @@ def test_second_place_and_the_average_of_the_first() -> None:
 
 
 def test_certainty_from_a_few_equal_values_is_noted() -> None:
-    found = mm.compare(successes={"a": 3, "b": 900}, trials={"a": 3, "b": 1000}, resamples=20)
-    assert any("'a' are equal" in note for note in found.notes)
+    found = mm.compare({"a": [3.0] * 20, "b": [*range(20)]}, ["ke"], resamples=20)
+    assert any(
+        note.startswith("all values of 'a' are equal, so that its mean counts as certain") for note in found.notes
+    )
+    rates = mm.compare(successes={"a": 3, "b": 900}, trials={"a": 3, "b": 1000}, methods=["ke"], resamples=20)
+    assert not rates.notes  # three of three are not always
     assert not mm.compare(SAMPLES, resamples=20).notes
 
 
@@ -435,7 +440,7 @@ def test_normal_data_of_many_options_are_not_called_skewed() -> None:
 
 def test_means_that_all_count_as_certain_are_named() -> None:
     (note, *_) = mm.compare({"a": [5.0, 5.0, 5.0], "b": [5.0, 5.0]}, ["ke"], resamples=5).notes
-    assert note.startswith("all values of 'a', 'b' are equal")
+    assert note.startswith("all values of 'a', 'b' are equal, so that each of their means counts as certain")
     (note,) = mm.compare(successes=[0, 0], trials=50, methods=["ke"], resamples=5).notes  # none of 50 is not never
     assert "share the best mean" in note
 
@@ -469,3 +474,61 @@ def test_few_and_skewed_data_are_said_to_be() -> None:
     (note,) = skewed.notes
     assert "'a' has few values for how skewed they are" in note
     assert not mm.compare({"a": rng.lognormal(size=40_000), "b": rng.normal(size=40)}, ["ke"], resamples=5).notes
+
+
+A_DECADE = [0.1, 0.2, 0.3, 0.4, 0.6, 0.7]
+
+
+@pytest.mark.parametrize("paired", [False, True])
+@pytest.mark.parametrize("rank", [1, 2])
+def test_means_that_differ_by_rounding_are_tied(paired: bool, rank: int) -> None:
+    """Sums of the same numbers in another order; given that one of them won, nothing is known beyond what is known of all."""
+    data = {"a": A_DECADE, "b": A_DECADE[::-1], "c": [0.0, 0.1, 0.4, 0.3, 0.2, 0.5]}
+    est = mm.estimate(data, paired=paired)
+    first, second, _ = est.problem.data.means
+    assert 0 < abs(first - second) < 1e-15
+    winner = est.winner(rank=rank)
+    assert [tie.option for tie in winner.tied] == ["a", "b"]
+    own = winner.tied[rank - 1]
+    assert own.option == winner.option
+    for answer in (winner.conditional, winner.hybrid, winner.recommended):
+        assert (answer.value, answer.interval) == (own.value, own.interval)
+        assert -1 < answer.interval[0] <= answer.value <= answer.interval[1] < 2
+
+
+def test_what_is_tied_in_counts_is_what_the_table_of_ties_says() -> None:
+    winner = mm.estimate(successes=[20, 20, 19], trials=20).winner()
+    assert winner.conditional.value == winner.hybrid.value == winner.tied[0].value > 0.8
+
+
+def test_without_a_share_for_the_projection_the_hybrid_is_the_conditional_answer() -> None:
+    winner = mm.estimate(SAMPLES).winner(beta=0)
+    assert winner.hybrid.value == pytest.approx(winner.conditional.value)
+    assert winner.hybrid.interval == pytest.approx(winner.conditional.interval)
+
+
+def test_the_sentence_gives_no_value_outside_its_interval() -> None:
+    """One option of four is known a hundred times better than the others, and the estimate is an average over all."""
+    odd = mm.estimate(successes=[0, 3, 5, 1], trials=[10, 20, 30, 5000], lower_is_better=True)
+    assert not odd.interval()[0] <= odd.value <= odd.interval()[1]
+    assert "fairer" not in odd.sentence()
+    assert "the smallest true mean has the 95% interval" in odd.sentence()
+
+
+def test_levels_have_all_their_digits() -> None:
+    assert "99.9% interval" in mm.estimate(SAMPLES).sentence(level=0.999)
+
+
+def test_an_estimate_has_the_notes_of_a_comparison() -> None:
+    few = {"a": [1.0, 2.0, 4.0], "b": [5.0, 5.0, 5.0]}
+    est = mm.estimate(few)
+    assert est.notes == mm.compare(few, ["ke"], resamples=5).notes
+    assert [note[:20] for note in est.notes[:2]] == ["all values of 'b' ar", "these are few data: "]
+    assert repr(est).endswith("see its notes)")
+    assert not mm.estimate(SAMPLES).notes
+    assert "notes" not in repr(mm.estimate(SAMPLES))
+
+
+def test_shrunk_rates_are_rates() -> None:
+    shrunk = mm.estimate(successes=[0, 0, 0, 1], trials=[20, 20, 20, 5000]).shrinkage().to_numpy()
+    assert ((shrunk >= 0) & (shrunk <= 1)).all()

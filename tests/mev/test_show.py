@@ -117,5 +117,5 @@ def test_terminal_and_notebook_do_not_interpret_names(name: str) -> None:
 
 def test_repr_is_readable() -> None:
     est = mm.estimate({"a": [1.0, 2.0, 3.0], "b": [2.0, 3.0, 4.0]}, "te")
-    assert repr(est) == "Estimate(te: 2.5; largest mean 3; 2 of 2 options count)"
+    assert repr(est) == "Estimate(te: 2.5; largest mean 3; 2 of 2 options count; see its notes)"
     assert repr(mm.compare({"a": [1.0, 2.0], "b": [2.0, 3.0]}, ["me", "ke"], resamples=5)).count("\n") == 3

@@ -37,9 +37,7 @@ def estimate(
             rich_help_panel=_HOW,
         ),
     ] = None,
-    alpha: Annotated[
-        float, typer.Option(help="Significance level of te and of 'in the race', in (0, 0.5].", rich_help_panel=_HOW)
-    ] = 0.1,
+    alpha: Annotated[float, typer.Option(help="Significance level of te, in (0, 0.5].", rich_help_panel=_HOW)] = 0.1,
     kernel: Annotated[
         str,
         typer.Option(

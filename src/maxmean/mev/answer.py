@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from .data import Summaries
 from .methods import described
-from .show import decimals_for, number, percent, signed, visible
+from .show import confidence, decimals_for, number, percent, signed, visible
 
 if TYPE_CHECKING:
     from .compare import Comparison
@@ -102,7 +102,7 @@ def best_mean(comparison: Comparison) -> str:
     """The interval for the best mean."""
     low, high = _range(comparison.maximum, decimals_for(comparison.problem.standard_errors))
     best = "smallest" if comparison.problem.lower_is_better else "largest"
-    return f"The {best} true mean, {comparison.level:.0%} interval: {low} to {high}"
+    return f"The {best} true mean, {confidence(comparison.level)} interval: {low} to {high}"
 
 
 def not_shown(comparison: Comparison) -> list[str]:
@@ -173,7 +173,7 @@ def estimates_grid(comparison: Comparison) -> Grid:
 def winner_grid(comparison: Comparison, shown: Shown) -> Grid:
     """The winner's own mean, corrected; of several that share the best mean, each one's."""
     winner, places = comparison.winner, decimals_for(comparison.problem.standard_errors)
-    interval = f"{comparison.level:.0%} interval"
+    interval = f"{confidence(comparison.level)} interval"
     if winner.tied:
         return Grid(
             f"The {len(winner.tied):,} that share the best mean",
@@ -209,7 +209,7 @@ def lift_grids(comparison: Comparison, shown: Shown) -> list[Grid]:
     if lift is None:
         return []
     places = decimals_for(comparison.problem.standard_errors)
-    interval = f"{lift.level:.0%} interval"
+    interval = f"{confidence(lift.level)} interval"
     order = lift_order(comparison, lift)
     beside = Grid(
         f"Lift over {among(lift.control, shown.width)}",

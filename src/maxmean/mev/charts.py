@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from .answer import Shown, among, lift_order, ranking
-from .show import decimals_for, number, percent
+from .show import confidence, decimals_for, number, percent
 
 if TYPE_CHECKING:
     from .compare import Comparison
@@ -77,7 +77,7 @@ def _options(comparison: Comparison, shown: Shown) -> Chart:
         )
         for k in order[: shown.rows]
     ]
-    title = f"The options, {comparison.level:.0%} intervals (grey: not the best)"
+    title = f"The options, {confidence(comparison.level)} intervals (grey: not the best)"
     return Chart(title, tuple(bars), _guides(comparison), hidden=len(order) - len(bars), numbered=False)
 
 
@@ -93,7 +93,7 @@ def _best(comparison: Comparison, shown: Shown) -> Chart:
         label = f"{among(comparison.winner.option, shown.width)}'s own mean"
         bars.append(Bar(label, own.value, number(own.value, places), "own", own.interval))
     below = "lower is better" if comparison.problem.lower_is_better else ""
-    title = f"The best mean, {comparison.level:.0%} interval, and where each method puts it"
+    title = f"The best mean, {confidence(comparison.level)} interval, and where each method puts it"
     return Chart(title, tuple(bars), _guides(comparison), below)
 
 
@@ -116,7 +116,7 @@ def _lifts(comparison: Comparison, shown: Shown) -> Chart:
     bars.append(Bar(label, own.value, percent(lift.best.relative.value), "own", own.interval))
     control = among(lift.control, shown.width)
     return Chart(
-        f"Lift over {control}, {lift.level:.0%} intervals that hold at once (blue: beats it)",
+        f"Lift over {control}, {confidence(lift.level)} intervals that hold at once (blue: beats it)",
         tuple(bars),
         (Guide(0.0, "naive"),),
         f"difference to {control}" + ("; lower is better" if comparison.problem.lower_is_better else ""),

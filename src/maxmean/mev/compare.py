@@ -97,13 +97,7 @@ class Comparison:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader should know about these data before trusting the numbers."""
-        certain = [
-            name for name, error in zip(self.problem.names, self.problem.standard_errors, strict=True) if error == 0
-        ]
-        notes = list(self.problem.remarks)
-        if certain and (self.problem.counts is None or len(certain) < len(self.problem.names)):
-            which = ", ".join(repr(name) for name in certain[:3]) + (", ..." if len(certain) > 3 else "")
-            notes.append(f"all values of {which} are equal, so that its mean counts as certain, however few they are")
+        notes = list(self.problem.notes)
         if self.winner.tied:
             notes.append(
                 f"{len(self.winner.tied)} options share the best mean exactly: the intervals of their own means hold for all"
@@ -112,11 +106,6 @@ class Comparison:
             notes.append(
                 f"the intervals hold at every look, and are shortest at {self.problem.planned:,} observations an option; "
                 "shrunk means, P(best) and the bias are about this look alone"
-            )
-        if self.problem.scarce and self.problem.counts is None:
-            notes.append(
-                "these are few data: the intervals allow for it if single observations are normally distributed, which so few "
-                "cannot show"
             )
         if not self.maximum[0] <= self.answer.value <= self.maximum[1]:
             notes.append(
@@ -127,14 +116,6 @@ class Comparison:
             math.isfinite(end) for each in self.lift.options for end in each.relative_interval
         ):
             notes.append(f"the mean of {self.lift.control!r} may be zero: a share of it may be anything")
-        if self.problem.skewed:
-            name, most = max(self.problem.skewed.items(), key=lambda item: abs(item[1]))
-            others = f" and {len(self.problem.skewed) - 1} more" if len(self.problem.skewed) > 1 else ""
-            verb = "have" if others else "has"
-            notes.append(
-                f"{name!r}{others} {verb} few values for how skewed they are ({most:.1f}; {math.ceil(25 * most**2):,} would do): "
-                "intervals may hold less often than they say"
-            )
         return tuple(notes)
 
     def sentence(self) -> str:
@@ -146,7 +127,7 @@ class Comparison:
     def worded(self) -> str:
         """:meth:`sentence`, with names marked for what sets text in two directions; see :func:`maxmean.mev.answer.among`."""
         from .answer import among
-        from .show import decimals_for, number
+        from .show import confidence, decimals_for, number
 
         best = "smallest" if self.problem.lower_is_better else "largest"
         head, answer = self.winner, self.answer
@@ -157,15 +138,19 @@ class Comparison:
         naive, fair, planned, *ends = (
             number(value, places) for value in (head.naive, answer.value, own.value, *self.maximum, *own.interval)
         )
-        covers = f"{self.level:.0%} interval {ends[0]} to {ends[1]}"
-        fairer = f"a fairer value of the best option is {fair} ({answer.method})" if answer.method in _PREFERRED else ""
+        covers = f"{confidence(self.level)} interval {ends[0]} to {ends[1]}"
+        inside = self.maximum[0] <= answer.value <= self.maximum[1]  # else a note says why not
+        corrects = answer.method in _PREFERRED and inside
+        fairer = f"a fairer value of the best option is {fair} ({answer.method})" if corrects else ""
         claim = f"{fairer}, {covers}" if fairer else f"the {best} true mean has the {covers}"
         if head.tied:
             values = sorted((tie.value for tie in head.tied), reverse=self.problem.lower_is_better)
             shown = " to ".join(dict.fromkeys(number(value, places) for value in (values[0], values[-1])))
+            lows, highs = zip(*(tie.interval for tie in head.tied), strict=True)
+            reach = f"{number(min(lows), places)} to {number(max(highs), places)}"
             return (
                 f"{len(head.tied)} options share the {best} mean, {naive}; {claim}; with any of them, plan with {shown} "
-                f"({own.method}); {others}{_over_control(self)}."
+                f"({own.method}), {reach}; {others}{_over_control(self)}."
             )
         claim = f"{claim}; with {name}, plan with {planned} ({own.method}), {ends[2]} to {ends[3]}"
         return f"{name} has the {best} mean, {naive}, but it was picked for looking good: {claim}; {others}{_over_control(self)}."

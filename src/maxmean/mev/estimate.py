@@ -153,6 +153,18 @@ class Estimate:
         """
         return self._alone(level).sentence()
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to know before trusting the numbers: data that are few, skewed or constant, ties, what was guessed.
+
+        They are no warnings, for they say how far to trust an answer, not that it is wrong; ``repr`` says if there are some about
+        the data. What was guessed or left out in reading is a :class:`DataWarning` too.
+
+        >>> estimate({"A": [1.0, 2.0, 3.0], "B": [7.0, 7.0, 7.0]}).notes[0]
+        "all values of 'B' are equal, so that its mean counts as certain, however few they are"
+        """
+        return self._alone(0.95).notes
+
     def plot(self, path: str | os.PathLike[str] | None = None, level: float = 0.95) -> Figure:
         """Draw the options and where the best is; with a ``path`` (.png, .pdf or .svg), write it there."""
         return self._alone(level).plot(path)
@@ -167,9 +179,8 @@ class Estimate:
     def __repr__(self) -> str:
         best = "lowest" if self.problem.lower_is_better else "largest"
         count, total = len(self.options), len(self.problem.names)
-        return (
-            f"Estimate({self.method}: {self.value:.6g}; {best} mean {self.naive:.6g}; {count} of {total} options count)"
-        )
+        noted = "; see its notes" if self.problem.notes else ""
+        return f"Estimate({self.method}: {self.value:.6g}; {best} mean {self.naive:.6g}; {count} of {total} options count{noted})"
 
     def _repr_html_(self) -> str:
         from .page import view

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .methods import described
+from .show import confidence
 
 if TYPE_CHECKING:
     from .compare import Comparison
@@ -42,7 +43,7 @@ def glossary(comparison: Comparison) -> list[tuple[str, str]]:
     """The words that this answer uses, with what they mean."""
     lower = comparison.problem.lower_is_better
     filled = {
-        "level": f"{comparison.level:.0%}",
+        "level": confidence(comparison.level),
         "largest": "smallest" if lower else "largest",
         "large": "small" if lower else "large",
         "smaller": "larger" if lower else "smaller",

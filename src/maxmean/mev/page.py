@@ -22,7 +22,7 @@ from .answer import (
 from .charts import charts
 from .glossary import glossary
 from .markup import picture, table, text
-from .show import decimals_for, escaped, number, percent, signed
+from .show import confidence, decimals_for, escaped, number, percent, signed
 from .target import check_target, write_target
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def view(comparison: Comparison, *, biases: bool) -> str:
 
 def _key_numbers(comparison: Comparison) -> str:
     problem, winner, lift = comparison.problem, comparison.winner, comparison.lift
-    places, level = decimals_for(problem.standard_errors), f"{comparison.level:.0%}"
+    places, level = decimals_for(problem.standard_errors), confidence(comparison.level)
     largest = "smallest" if problem.lower_is_better else "largest"
 
     def covers(ends: Iterable[str]) -> str:
@@ -152,7 +152,7 @@ def _read(comparison: Comparison) -> list[tuple[str, str]]:
         ("read as", escaped(problem.taken_for)),
         ("guessed or left out", guessed),
         ("observations", counted),
-        ("intervals", f"{comparison.level:.0%}"),
+        ("intervals", confidence(comparison.level)),
         ("simulations", f"{problem.resamples:,} resamples behind the bias, seed {problem.seed}"),
     ]
     if problem.control is not None:

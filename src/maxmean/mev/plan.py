@@ -61,14 +61,14 @@ class Plan:
 
     def sentence(self) -> str:
         """The answer in plain words."""
-        from .show import number, shortened, visible
+        from .show import confidence, number, shortened, visible
 
         what = "told apart from all others" if self.control is None else f"seen to beat {visible(self.control)}"
         best, width = visible(self.best), self.point.width
         reached = f"{best} is {what} with probability {self.point.told:.0%}"
         if width is not None:
             whose = f"{best}'s lift" if self.control is not None else "the option that looks best"
-            reached = f"the {self.level:.0%} interval of {whose} is {number(width)} wide on average"
+            reached = f"the {confidence(self.level)} interval of {whose} is {number(width)} wide on average"
         listed = ", ".join(f"{visible(name)} {number(mean)}" for name, mean in self.means.items())
         return (
             f"With {self.n:,} observations of each of {len(self.means)} options {reached}, if the true means are "

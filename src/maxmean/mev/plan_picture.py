@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .picture import canvas, check_figure, save
-from .show import number, visible
+from .show import confidence, number, visible
 
 if TYPE_CHECKING:
     from .plan import Plan
@@ -31,7 +31,7 @@ def plot_plan(plan: Plan, path: str) -> None:
             axes.plot(n, [each.width or 0.0 for each in plan.curve], "o-", color=_BLUE, ms=4)
             axes.axhline(plan.width, color=_GREEN, lw=1, ls=(0, (4, 3)), zorder=0)
             axes.set_ylim(bottom=0)
-            axes.set_ylabel(f"mean width of the {plan.level:.0%} interval")
+            axes.set_ylabel(f"mean width of the {confidence(plan.level)} interval")
         axes.axvline(plan.n, color=_GREEN, lw=1, zorder=0)
         axes.set_xscale("log")
         shown = n[:: max(len(n) // 5, 1)]

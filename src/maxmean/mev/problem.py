@@ -39,6 +39,7 @@ from .inference import (
     shrink,
 )
 from .inference.bias import NOISE
+from .inference.checks import level_ties
 from .inference.moderated import (
     differences_from_average,
     moderated_covariances,
@@ -168,19 +169,18 @@ class Problem:
         return self.direction < 0
 
     def outward(self, value: float) -> float:
-        """A value in the user's units."""
-        return self.origin + self.direction * self.unit * float(value)
+        """A value in the user's units; rates stay within [0, 1]."""
+        found = self.origin + self.direction * self.unit * float(value)
+        return found if self.counts is None else min(max(found, 0.0), 1.0)
 
     def interval(self, low: float, high: float) -> tuple[float, float]:
-        """An interval in the user's units, its lower end first; rates stay within [0, 1]."""
-        ends = sorted((self.outward(low), self.outward(high)))
-        if self.counts is not None:
-            ends = [min(max(end, 0.0), 1.0) for end in ends]
-        return ends[0], ends[1]
+        """An interval in the user's units, its lower end first."""
+        first, second = sorted((self.outward(low), self.outward(high)))
+        return first, second
 
     @cached_property
     def means(self) -> list[float]:
-        return [self.outward(mean) for mean in self.data.means]
+        return [self.outward(mean) for mean in self.estimates.tolist()]
 
     @cached_property
     def standard_errors(self) -> list[float]:
@@ -201,8 +201,8 @@ class Problem:
         """As :attr:`shrinkage`, to draw the means from: with few observations, variances are drawn towards each other too."""
         spread, freedom = self._moderated
         if spread.ndim == 1:
-            return shrink(self.data.means, spread * widening(freedom))
-        return shrink(self.data.means, differences_from_average(spread) if np.isfinite(freedom).any() else spread)
+            return shrink(self.estimates, spread * widening(freedom))
+        return shrink(self.estimates, differences_from_average(spread) if np.isfinite(freedom).any() else spread)
 
     @cached_property
     def _moderated(self) -> tuple[np.ndarray, np.ndarray]:
@@ -210,7 +210,7 @@ class Problem:
         if not np.isfinite(self.freedom).any():
             return self.spread, self.freedom
         if self.spread.ndim == 2:
-            kept, copies = np.unique(first_copies(self.data.means, self.spread), return_inverse=True)
+            kept, copies = np.unique(first_copies(self.estimates, self.spread), return_inverse=True)
             found = moderated_covariances(self.spread[np.ix_(kept, kept)], float(self.freedom.min()))
             return found[np.ix_(copies, copies)], self.freedom
         variances, freedom = moderated_variances(self.spread * (self.freedom + 1), self.freedom)
@@ -219,7 +219,7 @@ class Problem:
     @cached_property
     def shrinkage(self) -> Shrinkage:
         """All means drawn towards each other, in the units of the data in here."""
-        return shrink(self.data.means, self._alike * self._wider)
+        return shrink(self.estimates, self._alike * self._wider)
 
     @property
     def _alike(self) -> np.ndarray:
@@ -303,6 +303,31 @@ class Problem:
             return min(found, self.counts.n[leader] - found) < 5
         return bool(self.freedom.min() < 19)
 
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know about these data before trusting any number: if they are constant, few or skewed."""
+        notes = list(self.remarks)
+        errors = zip(self.names, self.standard_errors, strict=True)
+        certain = [name for name, error in errors if error == 0 and self.counts is None]
+        if certain:
+            which = ", ".join(repr(name) for name in certain[:3]) + (", ..." if len(certain) > 3 else "")
+            so = "its mean counts" if len(certain) == 1 else "each of their means counts"
+            notes.append(f"all values of {which} are equal, so that {so} as certain, however few they are")
+        if self.scarce and self.counts is None:
+            notes.append(
+                "these are few data: the intervals allow for it if single observations are normally distributed, which so few "
+                "cannot show"
+            )
+        if self.skewed:
+            name, most = max(self.skewed.items(), key=lambda item: abs(item[1]))
+            others = f" and {len(self.skewed) - 1} more" if len(self.skewed) > 1 else ""
+            verb = "have" if others else "has"
+            notes.append(
+                f"{name!r}{others} {verb} few values for how skewed they are ({most:.1f}; {math.ceil(25 * most**2):,} would do): "
+                "intervals may hold less often than they say"
+            )
+        return tuple(notes)
+
     def maximum(self, level: float = 0.95) -> tuple[float, float]:
         """A confidence interval for the best mean; see :func:`maxmean.mev.inference.maximum_interval`."""
         check_level(level)
@@ -311,7 +336,7 @@ class Problem:
         if self.counts is not None:
             found = maximum_paired_rate_interval if self._paired else maximum_rate_interval
             return self.interval(*found(self.counts.successes, self.counts.trials, level=level))
-        return self.interval(*maximum_interval(self.data.means, self.spread, level=level, freedom=self.freedom))
+        return self.interval(*maximum_interval(self.estimates, self.spread, level=level, freedom=self.freedom))
 
     def best_set(self, level: float = 0.95) -> tuple[str, ...]:
         """The options of which one is the best; see :func:`maxmean.mev.inference.best_set`."""
@@ -319,7 +344,7 @@ class Problem:
         if self.planned is not None:
             found = self.sequences(level).best_set()
         else:
-            found = best_set(self._rates, self.spread, level=level, freedom=self.freedom, trials=self._trials)
+            found = best_set(self.estimates, self.spread, level=level, freedom=self.freedom, trials=self._trials)
         return tuple(name for name, there in zip(self.names, found, strict=True) if there)
 
     def ranks(self, level: float = 0.95) -> np.ndarray:
@@ -327,14 +352,14 @@ class Problem:
         check_level(level)
         if self.planned is not None:
             return self.sequences(level).ranks()
-        return rank_intervals(self._rates, self.spread, level=level, freedom=self.freedom, trials=self._trials)
+        return rank_intervals(self.estimates, self.spread, level=level, freedom=self.freedom, trials=self._trials)
 
     def sequences(self, level: float = 0.95) -> Sequences:
         """What holds at all looks at once; see :class:`maxmean.mev.inference.Sequences`."""
         check_level(level)
         if self.planned is None:
             raise ArgumentError("always-valid intervals have to be asked for: anytime=True (--anytime)")
-        return self._sequences(self._rates, level)
+        return self._sequences(self.estimates, level)
 
     def _sequences(self, means: np.ndarray, level: float) -> Sequences:
         assert self.planned is not None
@@ -343,9 +368,12 @@ class Problem:
         trials = None if self.counts is None else self.counts.trials
         return Sequences.of(means, self.spread, n, planned=self.planned, level=level, freedom=freedom, trials=trials)
 
-    @property
-    def _rates(self) -> np.ndarray:
-        return np.asarray(self.data.means if self.counts is None else self.counts.means)
+    @cached_property
+    def estimates(self) -> np.ndarray:
+        """The means in here; what differs by rounding alone is a tie, so that the order of the rows does not decide who wins."""
+        if self.counts is not None:
+            return np.asarray(self.counts.means)
+        return level_ties(np.asarray(self.data.means), np.sqrt(np.asarray(self.data.variances)))
 
     @property
     def _trials(self) -> np.ndarray | None:
@@ -431,7 +459,7 @@ class Problem:
     @cached_property
     def possible_means(self) -> np.ndarray:
         """True means that the data allow, [K, M]: draws from :attr:`posterior`, as observed, and with the leading ones equal."""
-        drawn, means = self.posterior.draw(_POSSIBLE), np.asarray(self.data.means)
+        drawn, means = self.posterior.draw(_POSSIBLE), self.estimates
         leader = int(means.argmax())
         apart = diagonal(self.spread) + diagonal(self.spread)[leader]
         if self.spread.ndim == 2:
@@ -459,7 +487,7 @@ class Problem:
             else:
                 found = infer_winner_rate(k, n, level=level, beta=beta, rank=rank)
         else:
-            found = infer_winner(self.data.means, self.spread, level=level, beta=beta, freedom=self.freedom, rank=rank)
+            found = infer_winner(self.estimates, self.spread, level=level, beta=beta, freedom=self.freedom, rank=rank)
         return name_winner(self, found, rank)
 
     def top(self, k: int, level: float = 0.95) -> NamedTop:
@@ -471,7 +499,7 @@ class Problem:
         elif self.counts is not None:
             found = infer_top_rate(self.counts.successes, self.counts.trials, k, level=level)
         else:
-            found = infer_top(self.data.means, self.spread, k, level=level, freedom=self.freedom)
+            found = infer_top(self.estimates, self.spread, k, level=level, freedom=self.freedom)
         return name_top(self, found)
 
     def lift(self, level: float = 0.95) -> NamedLift:
@@ -481,7 +509,7 @@ class Problem:
             raise ArgumentError("a lift is one over a control: name it with control= (--control)")
         control, lower = self.names.index(self.control), self.lower_is_better
         # As the user has them, but for the unit: a share is one of the user's own mean, also where less is better.
-        means = self.origin + self.direction * self._rates
+        means = self.origin + self.direction * self.estimates
         if self.planned is not None:
             found = self._sequences(means, level).lift(control, lower_is_better=lower)
         else:

@@ -79,6 +79,15 @@ def number(value: float, decimals: int | None = None) -> str:
     return shown if shown.strip("-0.,") else shown.lstrip("-")
 
 
+def confidence(level: float) -> str:
+    """A confidence level in percent, with all its digits.
+
+    >>> confidence(0.95), confidence(0.999), confidence(0.55)
+    ('95%', '99.9%', '55%')
+    """
+    return f"{100 * level:.10g}%"
+
+
 def decimals_for(standard_errors: Sequence[float]) -> int:
     """Decimal places that show the smallest standard error to two digits, unless it is nothing beside the largest.
 

@@ -41,7 +41,7 @@ class NamedWinner:
     naive: float
     """Its sample mean: too good, because it was selected for being good."""
     conditional: WinnerMean
-    """Median-unbiased given that it won."""
+    """Median-unbiased given that it won; of a tied option, for which nothing is known beyond its bounds, as ``recommended``."""
     hybrid: WinnerMean
     """The same, kept above a bound that holds for all options at once: much shorter after a close race."""
     recommended: Recommended
@@ -65,21 +65,24 @@ class NamedTop:
 
 def name_winner(problem: Problem, found: Winner, rank: int) -> NamedWinner:
     """What was found about a problem's winner."""
-    conditional, hybrid = (
-        WinnerMean(problem.outward(mean.value), problem.interval(*mean.interval))
-        for mean in (found.conditional, found.hybrid)
-    )
 
     def fair(index: int, bounds: tuple[float, float]) -> OptionMean:
         recommended = _recommended(problem, float(problem.shrinkage.values[index]), bounds)
         return OptionMean(problem.names[index], recommended.value, recommended.interval)
 
+    own = _recommended(problem, max(float(problem.shrinkage.values[found.index]), found.floor), found.bounds)
+    conditional, hybrid = (
+        WinnerMean(own.value, own.interval)
+        if found.tied
+        else WinnerMean(problem.outward(mean.value), problem.interval(*mean.interval))
+        for mean in (found.conditional, found.hybrid)
+    )
     return NamedWinner(
         problem.names[found.index],
         problem.means[found.index],
         conditional,
         hybrid,
-        _recommended(problem, max(float(problem.shrinkage.values[found.index]), found.floor), found.bounds),
+        own,
         tuple(fair(index, bounds) for index, bounds in found.tied.items()),
         rank,
     )

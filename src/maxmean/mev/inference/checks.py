@@ -8,6 +8,9 @@ from ..arrays import Array
 from ..errors import ArgumentError
 from .simultaneous import diagonal
 
+_ROUNDING = 1e-11
+"""Of a standard error: more than what sums of a million numbers are off by, and never seen between different means."""
+
 
 def checked(means: Array, covariance: Array) -> tuple[np.ndarray, np.ndarray]:
     """Means and their covariances as arrays of floats, if they fit."""
@@ -26,6 +29,26 @@ def checked(means: Array, covariance: Array) -> tuple[np.ndarray, np.ndarray]:
     if variances.min() < 0:
         raise ArgumentError(f"variances must not be negative, but option {variances.argmin()} has {variances.min():g}")
     return estimates, covariances
+
+
+def level_ties(means: np.ndarray, errors: np.ndarray) -> np.ndarray:
+    """The same means, those equal that differ by no more than rounding: four units in the last place, or 1e-11 standard errors.
+
+    Sums of the same numbers in another order differ by that much, and it would decide who wins.
+
+    >>> level_ties(np.array([0.1 + 0.2, 0.3, 0.2]), np.array([0.1, 0.1, 0.1])).tolist()
+    [0.30000000000000004, 0.30000000000000004, 0.2]
+    """
+    order = np.argsort(-means, kind="stable")
+    slack = 4 * np.finfo(float).eps * np.abs(means) + _ROUNDING * errors
+    gaps = means[order[:-1]] - means[order[1:]]
+    close = gaps <= np.minimum(slack[order[:-1]], slack[order[1:]])
+    if not (close & (gaps > 0)).any():
+        return means
+    first = np.maximum.accumulate(np.where(np.concatenate([[False], close]), 0, np.arange(len(means))))
+    found = np.empty_like(means)
+    found[order] = means[order[first]]
+    return found
 
 
 def checked_freedom(freedom: Array, options: int) -> np.ndarray:

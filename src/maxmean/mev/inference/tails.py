@@ -18,7 +18,8 @@ def upper_quantile(tail: float | np.ndarray, freedom: np.ndarray) -> np.ndarray:
 
     tail, freedom = np.broadcast_arrays(np.asarray(tail, float), freedom)
     finite = np.isfinite(freedom)
-    return np.where(finite, -stdtrit(np.where(finite, freedom, 1.0), tail), -ndtri(tail))
+    student = -stdtrit(np.where(finite, freedom, 1.0), np.where(tail > 0, tail, 0.5))
+    return np.where(finite & (tail > 0), student, -ndtri(tail))  # SciPy's Student has no quantile at 0
 
 
 def tail_probability(value: np.ndarray, freedom: np.ndarray) -> np.ndarray:

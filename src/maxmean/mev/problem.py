@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 
@@ -133,12 +133,11 @@ class Problem:
                 raise DataError("always-valid intervals need the number of observations of every option: give n (--n)")
             if len(options.names) > MOST_PAIRED:
                 raise DataError(f"always-valid intervals are for up to {MOST_PAIRED:,} options: keep the best ones")
-        data, unit = options.data, 1.0
-        origin = 1.0 if lower_is_better and _is_rate(data) else 0.0  # few successes are many failures
+        data, origin, unit = options.data, 0.0, 1.0
         if isinstance(data, Samples) and data.paired and len(options.names) > MOST_PAIRED:
             raise DataError(TOO_MANY_PAIRED)
-        if origin:
-            data = data.failures()
+        if lower_is_better and not isinstance(data, Summaries) and _is_rate(data):
+            data, origin = data.failures(), 1.0  # few successes are many failures
         elif not isinstance(data, Counts):
             unit = data.unit if isinstance(data, Summaries) else unit_for(*data.values)
             further = 1.0 if isinstance(data, Summaries) else 1 / unit
@@ -525,11 +524,11 @@ class Problem:
         return name_lift(self, found, float(means[control]))
 
 
-def _is_rate(data: Data) -> TypeGuard[Counts | Samples]:
+def _is_rate(data: Samples | Counts) -> bool:
     """Whether there is nothing but zeros and ones, one by one or counted."""
-    if isinstance(data, Samples):
-        return all(bool(((values == 0) | (values == 1)).all()) for values in data.values)
-    return isinstance(data, Counts)
+    if isinstance(data, Counts):
+        return True
+    return all(bool(((values == 0) | (values == 1)).all()) for values in data.values)
 
 
 def as_problem(

@@ -530,5 +530,5 @@ def test_an_estimate_has_the_notes_of_a_comparison() -> None:
 
 
 def test_shrunk_rates_are_rates() -> None:
-    shrunk = mm.estimate(successes=[0, 0, 0, 1], trials=[20, 20, 20, 5000]).shrinkage().to_numpy()
+    shrunk = mm.estimate(successes=[0, 0, 0], trials=20).shrinkage().to_numpy()
     assert ((shrunk >= 0) & (shrunk <= 1)).all()

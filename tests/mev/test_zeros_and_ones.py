@@ -16,9 +16,9 @@ def rows(successes: int, trials: int) -> list[float]:
     return [1.0] * successes + [0.0] * (trials - successes)
 
 
-@pytest.mark.parametrize("lower_is_better", [False, True])
-@pytest.mark.parametrize("anytime", [False, True])
-@pytest.mark.parametrize("kind", [float, bool])
+@pytest.mark.parametrize(
+    ("lower_is_better", "anytime", "kind"), [(False, False, float), (True, False, bool), (True, True, float)]
+)
 def test_zeros_and_ones_have_the_answers_of_their_counts(lower_is_better: bool, anytime: bool, kind: Any) -> None:
     how: dict[str, Any] = {"lower_is_better": lower_is_better, "anytime": anytime, "control": "c"}
     one_by_one = mm.estimate({name: np.array(rows(k, 20), kind) for name, k in TWENTY.items()}, **how)

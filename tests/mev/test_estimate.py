@@ -476,6 +476,15 @@ def test_few_and_skewed_data_are_said_to_be() -> None:
     assert not mm.compare({"a": rng.lognormal(size=40_000), "b": rng.normal(size=40)}, ["ke"], resamples=5).notes
 
 
+def test_a_long_tail_on_the_worse_side_is_said_to_be_worse() -> None:
+    """The smallest of log-normal means: 58% of 95% intervals held with twenty values each, and all of them upwards."""
+    data = list(np.random.default_rng(0).lognormal(size=(3, 20)))
+    (upwards,), (downwards,) = (mm.estimate(data, lower_is_better=lower).notes for lower in (False, True))
+    assert "intervals may hold less often" in upwards
+    assert "the long tail is on the worse side, and intervals hold clearly less often" in downwards
+    assert upwards.partition(";")[0] == downwards.partition(";")[0]  # the skewness of the data as they were given
+
+
 A_DECADE = [0.1, 0.2, 0.3, 0.4, 0.6, 0.7]
 
 

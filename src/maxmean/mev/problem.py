@@ -321,9 +321,12 @@ class Problem:
             name, most = max(self.skewed.items(), key=lambda item: abs(item[1]))
             others = f" and {len(self.skewed) - 1} more" if len(self.skewed) > 1 else ""
             verb = "have" if others else "has"
+            # Here larger is better: a long tail below draws the standard error down exactly where the mean looks good.
+            long_tail = min(self.skewed.values()) < 0
+            often = "the long tail is on the worse side, and intervals hold clearly" if long_tail else "intervals may hold"
             notes.append(
-                f"{name!r}{others} {verb} few values for how skewed they are ({most:.1f}; {math.ceil(25 * most**2):,} would do): "
-                "intervals may hold less often than they say"
+                f"{name!r}{others} {verb} few values for how skewed they are ({self.direction * most:.1f}; "
+                f"{math.ceil(25 * most**2):,} would do): {often} less often than they say"
             )
         return tuple(notes)
 

@@ -323,7 +323,9 @@ class Problem:
             verb = "have" if others else "has"
             # Here larger is better: a long tail below draws the standard error down exactly where the mean looks good.
             long_tail = min(self.skewed.values()) < 0
-            often = "the long tail is on the worse side, and intervals hold clearly" if long_tail else "intervals may hold"
+            often = (
+                "the long tail is on the worse side, and intervals hold clearly" if long_tail else "intervals may hold"
+            )
             notes.append(
                 f"{name!r}{others} {verb} few values for how skewed they are ({self.direction * most:.1f}; "
                 f"{math.ceil(25 * most**2):,} would do): {often} less often than they say"

@@ -19,6 +19,7 @@ FRAME = pd.DataFrame(ROWS)
 AB = {"a": 1.5, "b": 4.0}
 CLICKS = pd.Series({"red": 3, "blue": 7})
 VIEWS = pd.Series({"blue": 60, "red": 50})
+ADS = pd.DataFrame({"clicks": [30, 40, 50], "views": [1000, 1000, 2000]})
 
 
 class Exchanged:
@@ -76,6 +77,13 @@ OBJECTS: dict[str, tuple[Callable[[], Any], dict[str, Any], dict[str, float]]] =
     "polars, categories": (lambda: polars(ROWS).cast({"ad": pytest.importorskip("polars").Categorical}), {}, AB),
     "duckdb": (duck, {}, AB),
     "series": (lambda: None, {"successes": CLICKS, "trials": VIEWS}, {"red": 3 / 50, "blue": 7 / 60}),
+    "numbered series": (
+        lambda: None, {"successes": ADS.clicks, "trials": ADS.views[::-1]},
+        {"option 1": 0.03, "option 2": 0.04, "option 3": 0.025},
+    ),
+    "named and numbered series": (
+        lambda: None, {"mean": CLICKS.rename_axis("ad"), "se": pd.Series([0.5, 0.1])}, {"red": 3, "blue": 7},
+    ),
     "series and a number": (lambda: None, {"successes": CLICKS, "trials": 100}, {"red": 0.03, "blue": 0.07}),
     "rates": (lambda: None, {"rate": {"x": 0.06, "y": 0.1}, "trials": 50}, {"x": 0.06, "y": 0.1}),
     "limits": (lambda: None, {"mean": [1, 2], "lower": [0, 1], "upper": [2, 3]}, {"option 1": 1, "option 2": 2}),
@@ -133,6 +141,8 @@ def test_what_a_reader_guessed_is_a_warning_and_a_note() -> None:
     [
         ({"successes": CLICKS, "trials": VIEWS.rename({"blue": "green"})}, "'blue' has no trials"),
         ({"successes": CLICKS, "trials": pd.concat([VIEWS, VIEWS])}, "'blue' appears twice in trials"),
+        ({"successes": ADS.clicks[:2], "trials": ADS.views[1:]}, "successes and trials are Series with different labels"),
+        ({"mean": CLICKS, "se": pd.Series([1.0, 2.0], [1, 0])}, "mean and se are Series with different labels"),
         ({"data": FRAME.assign(n=9).groupby("ad")}, "columns 'eur', 'n': name one with value"),
         ({"data": FRAME.assign(n=9).groupby("ad"), "value": "x"}, "no column 'x'"),
         ({"data": FRAME.assign(ad=["a", "a", "Total", "Total"])}, "'Total' looks like a sum"),

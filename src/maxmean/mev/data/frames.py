@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ..errors import ArgumentError, DataError
@@ -52,6 +53,37 @@ def name_of(label: Any) -> str:
     ('red, 2', '7')
     """
     return ", ".join(map(str, label)) if isinstance(label, tuple) else str(label).strip()
+
+
+def aligned(given: dict[str, Any]) -> dict[str, Any]:
+    """Series whose rows are only numbered, in one order, as pandas matches them: by their labels; refuses others.
+
+    Beside names, which the labels of one of the others are, a Series must have these labels or count its rows from 0.
+
+    >>> import pandas as pd
+    >>> won, tried = pd.Series([3, 5], index=[0, 1]), pd.Series([90, 70], index=[1, 0])
+    >>> aligned({"successes": won, "trials": tried})["trials"].tolist()
+    [70, 90]
+    """
+    numbered = {role: values for role, values in given.items() if is_series(values) and labels_of(values) is None}
+    named = next((role for role, values in given.items() if isinstance(values, Mapping)), None)
+    if not numbered or (named is None and len(numbered) == 1):
+        return given
+    first = named or next(iter(numbered))
+    order = list(map(str, given[first] if named else numbered[first].index))
+    found = dict(given)
+    for role, values in numbered.items():
+        labels = list(map(str, values.index))
+        if labels == order or (named and labels == list(map(str, range(len(labels))))):
+            continue
+        place = {label: k for k, label in enumerate(labels)}
+        if len(place) < len(labels) or len(labels) != len(order) or place.keys() != set(order):
+            raise DataError(
+                f"{first} and {role} are Series with different labels, or labels that occur twice, so it is not known which of "
+                "their values belong together: give columns of one DataFrame, or arrays in the same order"
+            )
+        found[role] = values.iloc[[place[label] for label in order]]
+    return found
 
 
 def groups(data: Any, value: Any) -> tuple[list[str], list[Any]]:

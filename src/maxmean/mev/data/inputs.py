@@ -18,7 +18,7 @@ from .counts import Counts
 from .covariance import Covariances
 from .delta import DELTA
 from .folds import allow_for_overlap
-from .frames import groups, is_frame, is_grouped, is_series, labels_of
+from .frames import aligned, groups, is_frame, is_grouped, is_series, labels_of
 from .layout import Columns, Reading
 from .limits import MOST_VALUES
 from .missing import whole_rows
@@ -157,7 +157,7 @@ def _from_arrays(
     unknown = set(given) & {"by", "value", "unit", "numerator", *DELTA}
     if unknown:
         raise ArgumentError(f"{', '.join(sorted(unknown))} needs a table, a file or a DataFrame")
-    given = {role: _labelled(role, values) for role, values in given.items()}
+    given = aligned({role: _labelled(role, values) for role, values in given.items()})
     names = next((list(map(str, v)) for v in given.values() if isinstance(v, Mapping)), None)
     size = max(np.size(list(v.values()) if isinstance(v, Mapping) else v) for v in given.values())
     if names is None and matrix is not None:

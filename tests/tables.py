@@ -285,14 +285,29 @@ FILES: dict[str, File] = {
     "no option, dropped": text(
         "option,value\na,1\n,7\na,2\nb,3\nb,5\n", AB, "'option' is empty there", drop_missing=True
     ),
-    "hole in a wide table": refused(WIDE_GAPS, "row 2: column 'a' is empty there but goes on later", "--drop-missing"),
+    "hole in a wide table": refused(WIDE_GAPS, "row 2: column 'a' is empty, in 1 of 4 rows", "--drop-missing"),
     "hole in a wide table, dropped": text(
         WIDE_GAPS, {"a": [1.5, 0.5, 2.5], "b": [2, 7, 1]}, "1 of 4 rows was left out", drop_missing=True
     ),
     "hole in a wide table, unpaired": text(
         WIDE_GAPS, {"a": [1.5, 0.5, 2.5], "b": [2, 3, 7, 1]}, "1 missing value", drop_missing=True, paired=False
     ),
-    "columns that end early": text("a,b\n1.5,2\n2.5,3\n,7\n", {"a": [1.5, 2.5], "b": [2, 3, 7]}),
+    "columns that end early": text(
+        "a,b\n1.5,2\n2.5,3\n,7\n", {"a": [1.5, 2.5], "b": [2, 3, 7]},
+        "'a' ends after 2 values and 'b' after 3, so that rows are not paired", "--drop-missing",
+    ),
+    "the last units lack a value": refused(
+        "q,m1,m2\nx,1.5,2\ny,2.5,3\nz,2,\nw,1,\n", "row 3: column 'm2' is empty, in 2 of 4 rows", "--drop-missing", unit="q",
+    ),
+    "the last units lack a value, dropped": text(
+        "q,m1,m2\nx,1.5,2\ny,2.5,3\nz,2,\n", {"m1": [1.5, 2.5], "m2": [2, 3]}, "1 of 3 rows", unit="q", drop_missing=True,
+    ),
+    "the last day lacks a value": refused(
+        "day,m1,m2\n2024-01-01,1.5,2\n2024-01-02,2.5,3\n2024-01-03,,7\n", "row 3: column 'm1' is empty, in 1 of 3 rows",
+    ),
+    "the last of chosen options lacks a value": refused(
+        "id,m1,m2\n1,1.5,2\n2,2.5,3\n3,,7\n", "row 3: column 'm1' is empty, in 1 of 3 rows", options=["m1", "m2"],
+    ),
     "infinite": refused(GAPS.format("inf"), "row 2: column 'value' is inf"),
     # --- numbers ---
     "thousands": text(

@@ -547,7 +547,7 @@ MISTAKES: list[tuple[str, str | bytes, list[str], list[str]]] = [
     ("too large", ROWS + "a,1\na,2\nb,1e999\nb,4\n", [], ["row 3", "inf"]),
     ("empty value", ROWS + "a,1\na,\nb,3\nb,4\n", [], ["row 2", "'value'", "empty, in 1 of 4 rows", "--drop-missing"]),
     ("empty option", ROWS + "a,1\n ,2\nb,3\nb,4\n", [], ["row 2", "'option'", "no option"]),
-    ("hole in a wide table", "a,b\n1,2\n,3\n4,4\n", [], ["row 2", "'a'", "goes on later"]),
+    ("hole in a wide table", "a,b\n1,2\n,3\n4,4\n", [], ["row 2", "'a'", "empty, in 1 of 3 rows"]),
     ("one option", ROWS + "a,1\na,2\n", [], ["only one option", "'a'", "long"]),
     ("one value", ROWS + "a,1\na,2\nb,3\n", [], ["'b'", "fewer than two values", "'value'"]),
     ("one trial", "option,clicks,views\na,1,1\nb,1,5\n", [], ["'a'", "fewer than two"]),

@@ -47,7 +47,7 @@ def test_batches_do_not_matter(batch: int) -> None:
     [
         ({"option": list("aabb"), "value": ["1", "2", "3", "x"]}, "row 4: column 'value' holds 'x'"),
         ({"option": ["a", "a", "", "b"], "value": [1, 2, 3, 4]}, "row 3: column 'option' names no option"),
-        ({"a": [1.0, None, 3.0], "b": [1.0, 2.0, 4.0]}, "row 2: column 'a' is empty there but goes on later"),
+        ({"a": [1.0, None, 3.0], "b": [1.0, 2.0, 4.0]}, "row 2: column 'a' is empty, in 1 of 3 rows"),
         ({"option": list("aba"), "mean": [1, 2, 3], "se": [1, 1, 1]}, "row 3: option 'a' was summarised in row 1"),
     ],
 )

@@ -146,7 +146,7 @@ def test_what_a_reader_guessed_is_a_warning_and_a_note() -> None:
         ({"data": FRAME.assign(n=9).groupby("ad")}, "columns 'eur', 'n': name one with value"),
         ({"data": FRAME.assign(n=9).groupby("ad"), "value": "x"}, "no column 'x'"),
         ({"data": FRAME.assign(ad=["a", "a", "Total", "Total"])}, "'Total' looks like a sum"),
-        ({"data": pd.DataFrame({"a": [1.5, None, 3], "b": [1.0, 2, 9]})}, "row 2: column 'a' is empty there"),
+        ({"data": pd.DataFrame({"a": [1.5, None, 3], "b": [1.0, 2, 9]})}, "row 2: column 'a' is empty, in 1 of 3 rows"),
         ({"data": pd.Series([1.0, 2.0])}, "two axes"),
         ({"mean": [1, 2], "lower": [0, 1]}, "confidence limits are lower and upper"),
         ({"mean": [1, 2], "lower": [0, 1], "upper": [2, 9]}, "'option 2': its limits 1 and 9 are not symmetric"),

@@ -75,7 +75,7 @@ def _rows(layout: Layout, found: Gathered) -> Rows:
 
 
 def _wide(layout: Layout, found: Gathered, reading: Reading) -> tuple[list[str], Samples]:
-    """Columns may end early, but must not have holes; without either, the rows are taken as paired."""
+    """Columns may end early if nothing tells the rows apart, but must not have holes; without either, the rows are paired."""
     columns = [found.values[name] for name in layout.options]
     names = [name.strip() for name in layout.options]
     if (twice := repeated(names)) is not None:
@@ -99,9 +99,17 @@ def _wide(layout: Layout, found: Gathered, reading: Reading) -> tuple[list[str],
         found.remarks.append(f"{total:,} missing {'values were' if total > 1 else 'value was'} left out")
         missing.rows = 0
         return names, Samples(values)
-    _refuse_holes(layout.options, filled, found.rows)
+    if layout.labelled or any(each[int(np.argmin(each)) :].any() for each in filled if not each.all()):
+        missing.refuse()
     missing.rows = 0
-    return names, Samples(values, paired=len({len(v) for v in values}) == 1)
+    n = [len(each) for each in values]
+    if min(n) < max(n):
+        short, long = (names[n.index(each)] for each in (min(n), max(n)))
+        found.remarks.append(
+            f"column {short!r} ends after {min(n):,} values and {long!r} after {max(n):,}, so that rows are not paired; if values "
+            "are missing there, --drop-missing leaves such rows out and pairs the others"
+        )
+    return names, Samples(values, paired=min(n) == max(n))
 
 
 def _unlike(names: Sequence[str], columns: Sequence[np.ndarray]) -> list[str]:
@@ -119,18 +127,6 @@ def _unlike(names: Sequence[str], columns: Sequence[np.ndarray]) -> list[str]:
         f"the values of {wide!r} spread {_UNLIKE:,} times as much as those of {narrow!r} or more: options are compared if they "
         "measure the same thing (--options names those that do)"
     ]
-
-
-def _refuse_holes(names: Sequence[str], filled: Sequence[np.ndarray], rows: Sequence[int]) -> None:
-    for name, each in zip(names, filled, strict=True):
-        hole = int(np.argmin(each))
-        if not each.all() and each[hole:].any():
-            count = int((~each[: np.flatnonzero(each)[-1]]).sum())
-            more = f" (and {count - 1:,} more times)" if count > 1 else ""
-            raise DataError(
-                f"row {rows[hole]}: column {name!r} is empty there{more} but goes on later: leave such rows out with "
-                "drop_missing (--drop-missing)"
-            )
 
 
 def _counts(layout: Layout, found: Gathered, reading: Reading) -> tuple[list[str], Counts]:

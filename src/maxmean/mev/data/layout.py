@@ -101,6 +101,8 @@ class Layout:
     """Column by role; of a wide table, the unit if it has one."""
     options: tuple[str, ...] = ()
     """Columns that are options, in a wide table."""
+    labelled: bool = False
+    """Whether a column tells the rows of a wide table apart, so that a row without a value lacks it wherever it stands."""
     covariance: Covariances | None = None
     """Of the means, with summaries."""
     level: float = 0.95

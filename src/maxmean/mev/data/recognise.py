@@ -263,13 +263,20 @@ def _is_headless(table: FirstLook, text: Sequence[str]) -> bool:
 
 def _wide(table: FirstLook, reading: Reading, said: bool) -> Layout:
     roles = {"unit": table.said["unit"]} if "unit" in table.said else {}
+    found = row_labels(table.batch, table.numeric)
+    numbered, dated = (
+        dict.fromkeys(names, why)
+        for names, why in (
+            (found.labels, "numbers the rows"),
+            (table.of_kind("date"), "dates the rows"),
+        )
+    )
+    told = bool(table.said) or table.index is not None or not (numbered | dated).keys() <= set(reading.options)
     if reading.options:
         for name in reading.options:
             check_column(name, table.names)
-        return Layout("wide", roles, reading.options)
-    found = row_labels(table.batch, table.numeric)
-    labels = dict.fromkeys(found.labels, "numbers the rows")
-    labels |= dict.fromkeys(table.of_kind("date"), "dates the rows") | dict.fromkeys(table.of_kind("empty"), "is empty")
+        return Layout("wide", roles, reading.options, labelled=told)
+    labels = numbered | dated | dict.fromkeys(table.of_kind("empty"), "is empty")
     options = tuple(name for name in table.names if name not in (*labels, *table.said.values()))
     if not options:
         first, *others = labels
@@ -286,7 +293,7 @@ def _wide(table: FirstLook, reading: Reading, said: bool) -> Layout:
         raise DataError(
             f"column {text[0]!r} holds text, not numbers: if it tells the rows apart, --unit {quoted(text[0])} leaves it out"
         )
-    return Layout("wide", roles, options, remarks=left_out(labels))
+    return Layout("wide", roles, options, labelled=told, remarks=left_out(labels))
 
 
 def _refuse_doubtful(found: RowLabels, options: Sequence[str], labels: Mapping[str, str]) -> None:

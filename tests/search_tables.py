@@ -52,6 +52,9 @@ FOLDS_READ = {"C=0.1": (0.5, _FACTOR * _SD / math.sqrt(3)), "C=1": (0.75, _FACTO
 _HALVES = {name: (mean, se / _FACTOR * 2) for name, (mean, se) in FOLDS_READ.items()}  # sqrt(1 + 3)
 _AGAIN = FOLDS + "0.01,0.1,rbf,x,1,1,1,1,1\n"
 _FAILED = FOLDS + "0.01,9,rbf,x,,,,,3\n"
+_HEAD_CV, *_ROWS_CV = FOLDS.splitlines()
+HALVED = "\n".join((f"iter,n_resources,{_HEAD_CV}", *(f"0,20,{row}" for row in _AGAIN.splitlines()[1:]),
+                    *(f"1,60,{row}" for row in _ROWS_CV), ""))  # fmt: skip
 ANSWERS = "model,q1,q2,q3,q4,q5\na,1,0,1,1,0\nb,1,1,1,0,1\nc,0,0,1,0,0\n"
 ANSWERS_READ = {"a": [1, 0, 1, 1, 0], "b": [1, 1, 1, 0, 1], "c": [0, 0, 1, 0, 0]}
 
@@ -81,6 +84,15 @@ SEARCHES: dict[str, File] = {
     "folds, a setting twice": text(
         _AGAIN, {"C=0.1": (0.75, _FACTOR * 0.125 / math.sqrt(3)), "C=1": FOLDS_READ["C=1"]}, "1 settings were repeated", "1.58",
     ),
+    "folds, halving": text(HALVED, FOLDS_READ, "2 iterations of a halving search", "2 settings, with 60"),
+    "folds, halving, first": text(
+        HALVED, {"C=0.1": (0.75, _FACTOR * 0.125 / math.sqrt(3)), "C=1": FOLDS_READ["C=1"]}, "1 settings were repeated",
+        where="iter = 0",
+    ),
+    "folds, halving to one": refused(
+        HALVED + f"2,180,{_ROWS_CV[0]}\n", "one setting is in the last iteration", '--where "iter = 1"',
+    ),
+    "folds, halving, no iteration": refused(HALVED.replace("\n1,60", "\n,60"), "'iter' is empty in 2 of 5 rows"),
     "folds, a fit failed": refused(_FAILED, "1 of 3 settings have no score", "--drop-missing"),
     "folds, a failed fit dropped": text(_FAILED, FOLDS_READ, "1 of 3 settings have no score and were left", drop_missing=True),
     "folds, two scores": refused(FOLDS.replace("mean_test_score", "split0_test_f1"), "several scores, 'score', 'f1'"),
@@ -126,6 +138,8 @@ def independent_search(file: File, content: bytes, layout: Any, remarks: tuple[s
         if "se" in said:
             return {str(name): (each.mean(), float(said["se"]) / math.sqrt(len(each))) for name, each in groups}
         return {str(name): each.tolist() for name, each in groups}
+    if {"iter", "n_resources"} <= set(frame):
+        frame = frame[frame["iter"] == max(frame["iter"], key=float)]
     scores = pd.DataFrame({name: column(name) for name in layout.origin.options})
     if kind == "transposed":
         scores.index = pd.Index([cell.strip() for cell in frame[layout.origin.roles["by"]]])

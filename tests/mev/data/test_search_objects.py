@@ -72,6 +72,14 @@ def test_reported_scores_whose_mean_is_the_value_are_observations() -> None:
         mm.estimate(study((0.75, A), (0.26, B), reported=scores))  # a learning curve, whose end is no mean
 
 
+@pytest.mark.filterwarnings("ignore::maxmean.mev.DataWarning")
+def test_trials_that_were_pruned_are_counted_once_however_much_they_reported() -> None:
+    scores = [[0.5, 0.75, 1.0], [0.1, 0.2], [0.25, 0.5, 0.0], []]
+    with pytest.warns(DataWarning, match="^2 of 4 trials were left out: 2 pruned$"):
+        est = mm.estimate(study((0.75, A), (None, C), (0.25, B), (None, C), reported=scores))
+    assert est.table()["mean"].to_dict() == {"lr=0.1": 0.75, "lr=0.2": 0.25}
+
+
 @pytest.mark.parametrize(
     ("make", "how", "error", "message"),
     [
@@ -134,3 +142,14 @@ def test_results_as_a_mapping_a_frame_or_arrays_are_the_same() -> None:
     want = mm.estimate(scores, names=["kernel=rbf", "kernel=poly, degree=2"], test_size=0.25).table()
     for given in (RESULTS, pandas.DataFrame(RESULTS)):
         pandas.testing.assert_frame_equal(mm.estimate(given).table(), want)
+
+
+@pytest.mark.filterwarnings("ignore::maxmean.mev.DataWarning")
+def test_the_last_iteration_of_halving_is_compared() -> None:
+    """Scores of fits that were given less are not averaged with them."""
+    twice = {name: np.ma.concatenate([values, values]) for name, values in RESULTS.items() if name != "params"}
+    twice |= {f"split{k}_test_score": twice[f"split{k}_test_score"] * [0.1, 0.1, 1, 1] for k in range(4)}
+    halved = {"params": RESULTS["params"] * 2, "iter": [0, 0, 1, 1], "n_resources": [9, 9, 27, 27], **twice}  # type: ignore[operator]
+    with pytest.warns(DataWarning, match="last is compared: 2 settings, with 27"):
+        est = mm.estimate(halved)
+    assert est.table()["mean"].tolist() == [0.75, 0.5]

@@ -106,8 +106,8 @@ def _wide(layout: Layout, found: Gathered, reading: Reading) -> tuple[list[str],
     if min(n) < max(n):
         short, long = (names[n.index(each)] for each in (min(n), max(n)))
         found.remarks.append(
-            f"column {short!r} ends after {min(n):,} values and {long!r} after {max(n):,}, so that rows are not paired; if values "
-            "are missing there, --drop-missing leaves such rows out and pairs the others"
+            f"column {short!r} ends after {min(n):,} values and {long!r} after {max(n):,}, so that rows are not paired; if "
+            "values are missing there, --drop-missing leaves such rows out and pairs the others"
         )
     return names, Samples(values, paired=min(n) == max(n))
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..errors import DataError
-from .searches import STEPS
+from .searches import HALVING, STEPS
 
 
 def is_study(data: Any) -> bool:
@@ -41,7 +41,7 @@ def study_table(study: Any, value: Any) -> tuple[pa.Table, bool]:
     lower = study.directions[columns.index(value) if count > 1 else 0].name == "MINIMIZE"
     complete = [trial for trial in trials if trial.state.name == "COMPLETE"]
     steps = count == 1 and _averaged(complete)
-    rows = [(trial, step) for trial in trials for step in (trial.intermediate_values if steps else {None: None})]
+    rows = [(trial, step) for trial in trials for step in ((steps and trial.intermediate_values) or {None: None})]
     names = dict.fromkeys(name for trial in trials for name in trial.params)
     fields: dict[str, Any] = {
         "number": [trial.number for trial, _ in rows],
@@ -55,7 +55,7 @@ def study_table(study: Any, value: Any) -> tuple[pa.Table, bool]:
     }
     if steps:
         fields["step"] = [str(step) for _, step in rows]
-        fields["value"] = pa.array([trial.intermediate_values[step] for trial, step in rows], pa.float64())
+        fields["value"] = pa.array([trial.intermediate_values.get(step) for trial, step in rows], pa.float64())
     else:
         for k, column in enumerate(columns):
             fields[column] = pa.array([trial.values[k] if trial.values else None for trial, _ in rows], pa.float64())
@@ -85,7 +85,7 @@ def cross_validation_table(data: Any) -> tuple[pa.Table, float | None]:
         if name.startswith("param"):
             texts = [None if value is np.ma.masked else str(value) for value in values]
             fields[name] = pa.array(texts, pa.string())
-        elif name.startswith("split"):
+        elif name.startswith("split") or name in HALVING:
             fields[name] = pa.array(np.asarray(values, float), from_pandas=True)
     return pa.table(fields), _test_share(data)
 

@@ -25,6 +25,8 @@ RECAST = ("trials", "folds", "transposed")
 """Layouts that become long ones."""
 STEPS = b"maxmean.steps"
 """Metadata key of trials that have a row for each of their intermediate values."""
+HALVING = ("iter", "n_resources")
+"""Columns of a search by successive halving: the iteration of each row, and how much its fits were given."""
 PARAMETERS = "parameters"
 """The column that names the options of a search."""
 
@@ -94,17 +96,20 @@ def _trials(layout: Layout, rows: Rows, batch: pa.RecordBatch, reading: Reading)
     """Trials of a search that were completed, those with the same parameters as observations of one option."""
     states = [str(state).rpartition(".")[2].upper() for state in batch.column("state").to_pylist()]
     kept = np.array([state == "COMPLETE" for state in states])
-    others = Counter(state for state in states if state != "COMPLETE")
+    trials = dict(
+        zip(batch.column("number").to_pylist() if _has_steps(batch) else range(len(states)), states, strict=True)
+    )
+    others = Counter(state for state in trials.values() if state != "COMPLETE")
     said = ", ".join(f"{count:,} {_SHOWN.get(state, repr(state))}" for state, count in others.items())
     if not kept.any():
         raise DataError(f"no trial is complete ({said})")
-    remarks = [f"{sum(others.values()):,} of {len(states):,} trials were left out: {said}"] if others else []
+    remarks = [f"{sum(others.values()):,} of {len(trials):,} trials were left out: {said}"] if others else []
     rows, batch = np.asarray(rows)[kept], batch.filter(pa.array(kept))
     names = parameter_names(batch, "params_")
     column = layout.roles["value"]
     fields = {PARAMETERS: pa.array(names), column: batch.column(column)}
     roles = {"by": PARAMETERS, "value": column}
-    if STEPS in (batch.schema.metadata or {}):
+    if _has_steps(batch):
         fields["step"], roles["unit"] = batch.column("step"), "step"
         many = len(set(fields["step"].to_pylist()))
         read_as = f"trials of a search: {len(set(names)):,} parameter sets, each with {many} intermediate values, paired by step"
@@ -119,6 +124,10 @@ def _trials(layout: Layout, rows: Rows, batch: pa.RecordBatch, reading: Reading)
         )
     long = replace(layout, kind="long", roles=roles, remarks=tuple(remarks), origin=layout, read_as=read_as)
     return long, (rows, pa.RecordBatch.from_pydict(fields, metadata=batch.schema.metadata))
+
+
+def _has_steps(batch: pa.RecordBatch) -> bool:
+    return STEPS in (batch.schema.metadata or {})
 
 
 def _refuse_single(names: Sequence[str], values: np.ndarray) -> None:
@@ -141,12 +150,13 @@ def _refuse_single(names: Sequence[str], values: np.ndarray) -> None:
 
 def _across(layout: Layout, rows: Rows, batch: pa.RecordBatch, reading: Reading) -> tuple[Layout, Numbered]:
     """A row an option and a column a unit: as long rows, and options of the same name averaged in a search."""
+    rows, batch, halved = _last_iteration(rows, batch, reading) if layout.kind == "folds" else (rows, batch, [])
     numbers = {name: _numbers(name, batch, reading) for name in layout.options}
     table = np.column_stack([each.read(batch.column(name), rows) for name, each in numbers.items()])
     refuse_two_marks(numbers.values())
     rows, folds = np.asarray(rows), layout.kind == "folds"
     by, unit = layout.roles.get("by", PARAMETERS), "split" if folds else "column"
-    remarks = [*layout.remarks, *(each.remark for each in numbers.values() if each.remark)]
+    remarks = [*layout.remarks, *halved, *(each.remark for each in numbers.values() if each.remark)]
     if folds:
         names: list[Any] = parameter_names(batch, "param_")
         first = list(dict.fromkeys(names))
@@ -195,6 +205,30 @@ def _across(layout: Layout, rows: Rows, batch: pa.RecordBatch, reading: Reading)
         layout, kind="long", roles=roles, options=(), remarks=tuple(remarks), origin=layout, read_as=read_as
     )
     return found, (np.repeat(rows, across), pa.RecordBatch.from_pydict(long))
+
+
+def _last_iteration(rows: Rows, batch: pa.RecordBatch, reading: Reading) -> tuple[Rows, pa.RecordBatch, list[str]]:
+    """Of a search by successive halving, the rows of its last iteration, whose fits were given most; and that in words."""
+    if not set(HALVING) <= set(batch.schema.names):
+        return rows, batch, []
+    iteration, given = (_numbers(name, batch, reading).read(batch.column(name), rows) for name in HALVING)
+    for name, values in zip(HALVING, (iteration, given), strict=True):
+        if np.isnan(values).any():
+            raise DataError(f"column {name!r} is empty in {int(np.isnan(values).sum()):,} of {len(values):,} rows")
+    last = iteration == iteration.max()
+    if last.all():
+        return rows, batch, []
+    if last.sum() == 1:
+        before = iteration[~last].max()
+        raise DataError(
+            f"one setting is in the last iteration of the halving search, so there is nothing to compare: "
+            f'--where "iter = {before:g}" compares those of the one before'
+        )
+    said = (
+        f"of the {len(np.unique(iteration)):,} iterations of a halving search, the last is compared: {int(last.sum()):,} "
+        f"settings, with {given[last].max():g} of the resources each"
+    )
+    return np.asarray(rows)[last], batch.filter(pa.array(last)), [said]
 
 
 def _numbers(name: str, batch: pa.RecordBatch, reading: Reading) -> Numbers:

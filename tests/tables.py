@@ -273,6 +273,24 @@ FILES: dict[str, File] = {
         "land,ad,eur\nDE,a,1\nDE,a,2\nFR,a,9\nDE,b,3\nDE,b,5\nDE,c,5\n", AB, where=["land = DE", "ad != c"], by="ad"
     ),
     "where nobody is": refused("land,ad,eur\nDE,a,1\nFR,b,2\n", "no row fulfils land = IT", "'DE', 'FR'", where="land = IT"),
+    "where a number": text(
+        'n,ad,eur\n"1,000",a,1\n1000,a,2\n1000.0,b,3\n1e3,b,5\n100,b,9\n', AB, where="n = 1000", by="ad", value="eur",
+    ),
+    "where not a number": text(
+        "n,ad,eur\n2.0,a,1\n3,a,2\n1.0,a,9\n2,b,3\n3,b,5\n1,b,9\n", AB, where="n != 1", by="ad", value="eur",
+    ),
+    "where a code": refused("zip,ad,eur\n007,a,1\n007,b,2\n", "no row fulfils zip = 7: column 'zip' holds", where="zip = 7"),
+    "where a long number": refused(
+        "u,ad,eur\n9007199254740993,a,1\n5,b,2\n", "no row fulfils u = 9007199254740992", where="u = 9007199254740992",
+    ),
+    "where a version": refused(
+        "v,ad,eur\n1.1,a,1\n1.10,a,2\n", "'1.1', '1.10', which are the same number", "(v = '1.1')", where="v = 1.1", by="ad",
+        value="eur",
+    ),
+    "where not what never is": refused(
+        LONG, "no row fulfils option = c: column 'option' holds 'a', 'b'", where="option != c",
+    ),
+    "where together nobody is": refused(LONG, "no row fulfils option = a and value = 3", where=["option = a", "value = 3"]),
     "where of no column": refused(LONG, "no column 'optin'; did you mean 'option'", where="optin = a"),
     # --- missing ---
     "empty": refused(GAPS.format(""), "row 2: column 'value' is empty, in 1 of 5 rows", "--drop-missing"),
@@ -454,7 +472,8 @@ def independent(file: File, content: bytes, layout: Any, remarks: tuple[str, ...
     frame.columns = [str(name) for name in frame.columns]
     for condition in [file.said["where"]] if isinstance(file.said.get("where"), str) else file.said.get("where", ()):
         which, equal, value = condition.partition(" != " if "!=" in condition else " = ")
-        same = frame[which].str.strip() == value
+        cells, wanted = frame[which].str.strip(), pd.to_numeric(value, errors="coerce")
+        same = (cells == value) | (pd.to_numeric(cells.str.replace(",", ""), errors="coerce") == wanted)
         frame = frame[same if equal == " = " else ~same]
     if file.said.get("options") and "by" in layout.roles:
         frame = frame[frame[layout.roles["by"]].str.strip().isin(file.said["options"])]

@@ -119,6 +119,12 @@ def test_where_compares_numbers_as_numbers() -> None:
     assert mm.estimate(frame, by="ad", value="eur", where="year = 2024").table()["mean"].to_dict() == AB
 
 
+def test_a_version_in_quotation_marks_is_a_name() -> None:
+    frame = FRAME.assign(version=["1.1", "1.1", "1.1", "1.1"])
+    more = pd.concat([frame, frame.assign(version="1.10", eur=9.0)], ignore_index=True)
+    assert mm.estimate(more, by="ad", value="eur", where="version = '1.1'").table()["mean"].to_dict() == AB
+
+
 def test_missing_values_are_dropped_and_said() -> None:
     holes = {"a": [1.0, np.nan, 2.0], "b": [3.0, 4.0, 5.0]}
     with pytest.warns(DataWarning, match="^1 missing value was left out$"):

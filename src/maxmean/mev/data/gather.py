@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from ..errors import DataError
 from .columns import CODE, Rows, comma_means, decoded, refuse_nested
-from .first_look import check_column
-from .layout import Columns, Layout, Reading, listed
+from .filtering import chosen_rows
+from .layout import Columns, Layout, Reading
 from .limits import TOO_LARGE
 from .missing import Missing
 from .name_column import Names
@@ -47,7 +47,7 @@ def gather(
     batches: Iterable[pa.RecordBatch], columns: Columns, reading: Reading, most: float
 ) -> tuple[Layout, Gathered]:
     """Recognise the layout from the first rows, then gather the columns that it needs, up to ``most`` values."""
-    stream = _where(_numbered(map(decoded, batches)), reading)
+    stream = chosen_rows(_numbered(map(decoded, batches)), reading)
     first = next(stream, None)
     if first is None:
         raise DataError("the table has no rows")
@@ -68,28 +68,6 @@ def _numbered(batches: Iterable[pa.RecordBatch]) -> Iterator[Numbered]:
         if batch.num_rows:
             yield range(row, row + batch.num_rows), batch
         row += batch.num_rows
-
-
-def _where(stream: Iterator[Numbered], reading: Reading) -> Iterator[Numbered]:
-    """The rows that fulfil every condition; says where none does."""
-    if not reading.where:
-        yield from stream
-        return
-    any_row, seen = False, False
-    held: dict[str, None] = {}
-    for rows, batch in stream:
-        seen, kept = True, np.ones(batch.num_rows, dtype=bool)
-        for condition in reading.where:
-            check_column(condition.column, batch.schema.names)
-            kept &= condition.holds(batch.column(condition.column))
-        if not any_row and not kept.any():
-            held |= dict.fromkeys(map(str, batch.column(reading.where[0].column).unique()[:8].to_pylist()))
-        if kept.any():
-            any_row = True
-            yield np.asarray(rows)[kept], batch.filter(pa.array(kept))
-    if seen and not any_row:
-        wanted = " and ".join(map(str, reading.where))
-        raise DataError(f"no row fulfils {wanted}: column {reading.where[0].column!r} holds {listed(list(held))}")
 
 
 def _bounded(stream: Iterable[Numbered], layout: Layout, most: float) -> Iterator[Numbered]:

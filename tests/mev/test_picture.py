@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -65,6 +66,22 @@ def test_what_no_font_has_is_said_where_it_would_be_a_box(tmp_path: Path, monkey
     answer = maxmean("estimate", table, "-m", "ke", "--resamples", "5", "--plot", tmp_path / "y.png")
     assert answer.returncode == 0
     assert "note: no font on this machine has 日 本," in answer.stderr
+
+
+def test_a_font_that_has_no_bold_face_is_not_written_about(caplog: pytest.LogCaptureFixture) -> None:
+    """STIXSizeOneSym has one weight, bold is not it: Matplotlib would say so, where nobody can do anything about it."""
+    from matplotlib.font_manager import FontProperties, findfont
+
+    family = "STIXSizeOneSym"
+    for weight in (801, 802):  # what was found is remembered
+        caplog.clear()
+        with fonts.quiet_search() if weight == 802 else nullcontext():
+            findfont(FontProperties(family=[family], weight=weight))
+        assert bool(caplog.records) == (weight == 801)
+    with picture.canvas((2, 2), ["a"], "png") as figure:
+        figure.suptitle("A", family=family, weight=803)
+        figure.draw_without_rendering()
+    assert not [each for each in caplog.records if each.name.startswith("matplotlib")]
 
 
 def test_fonts_have_the_characters_that_they_were_found_for(monkeypatch: pytest.MonkeyPatch) -> None:

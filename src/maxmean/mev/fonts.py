@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -59,6 +61,21 @@ def fonts_for(texts: Iterable[str]) -> Found:
     return Found(families, missing)
 
 
+@contextmanager
+def quiet_search() -> Iterator[None]:
+    """Matplotlib looks for fonts without a word meanwhile: which weights of a family are there is nothing to act on."""
+    logger = logging.getLogger("matplotlib.font_manager")
+    logger.addFilter(_is_no_search)
+    try:
+        yield
+    finally:
+        logger.removeFilter(_is_no_search)
+
+
+def _is_no_search(record: logging.LogRecord) -> bool:
+    return not str(record.msg).startswith("findfont:")
+
+
 @cache
 def _others() -> tuple[str, ...]:
     """The other families, those first that are made for this."""
@@ -82,10 +99,11 @@ def _font(family: str) -> FT2Font | None:
     """A family as Matplotlib would draw it; None if it cannot."""
     from matplotlib.font_manager import FontProperties, findfont, get_font
 
-    try:
-        font = get_font(findfont(FontProperties(family=[family]), fallback_to_default=False))
-    except (OSError, RuntimeError, ValueError):
-        return None
+    with quiet_search():
+        try:
+            font = get_font(findfont(FontProperties(family=[family]), fallback_to_default=False))
+        except (OSError, RuntimeError, ValueError):
+            return None
     return font if font.scalable else None
 
 

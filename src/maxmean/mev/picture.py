@@ -14,7 +14,7 @@ from ..drawing import check_matplotlibrc, own_style
 from .answer import Shown, plain, steady
 from .charts import Bar, Chart, charts
 from .errors import PictureWarning
-from .fonts import fonts_for
+from .fonts import fonts_for, quiet_search
 from .target import check_target, write_target
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def canvas(size: tuple[float, float], texts: Iterable[str], kind: str) -> Iterat
         "axes.spines.right": False,
         "axes.titlelocation": "left",
     }
-    with own_style(style), warnings.catch_warnings():
+    with own_style(style), quiet_search(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from font")  # said already
         yield Figure(figsize=size, layout="constrained")
 

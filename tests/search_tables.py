@@ -58,6 +58,13 @@ HALVED = "\n".join((f"iter,n_resources,{_HEAD_CV}", *(f"0,20,{row}" for row in _
 ANSWERS = "model,q1,q2,q3,q4,q5\na,1,0,1,1,0\nb,1,1,1,0,1\nc,0,0,1,0,0\n"
 ANSWERS_READ = {"a": [1, 0, 1, 1, 0], "b": [1, 1, 1, 0, 1], "c": [0, 0, 1, 0, 0]}
 
+
+def _beside(table: str, *cells: str) -> str:
+    """The table with more cells after the first of each row."""
+    lines = (line.partition(",") for line in table.splitlines())
+    return "".join(f"{name},{more},{rest}\n" for (name, _, rest), more in zip(lines, cells, strict=True))
+
+
 SEARCHES: dict[str, File] = {
     "trials, repeated": text(REPEATED, REPEATED_READ),
     "trials, an index": text("".join(f"{k or ''},{line}\n" for k, line in enumerate(REPEATED.splitlines())), REPEATED_READ),
@@ -101,7 +108,17 @@ SEARCHES: dict[str, File] = {
     "answers in words": text(ANSWERS.replace(",1", ",True").replace(",0", ",False"), ANSWERS_READ),
     "answers, some missing": text(
         ANSWERS.replace("b,1,", "b,,"), {name: values[1:] for name, values in ANSWERS_READ.items()},
-        "1 of 15 rows was left out", "1 of 5 units were left out", drop_missing=True,
+        "1 of 5 columns was left out, since a value is missing there ('q1')", drop_missing=True,
+    ),
+    "answers, one missing": refused(
+        ANSWERS.replace("b,1,", "b,,"), "row 2: column 'q1' is empty, and 1 of 5 columns lack", "--drop-missing"
+    ),
+    "answers, no name": refused(ANSWERS + ",1,1,1,1,1\n", "row 4: column 'model' names no option, in 1 of 4 rows"),
+    "answers, and their mean": text(
+        _beside(ANSWERS, "params,q0,average,share", "7,0.5,0.5,0.6", "13,1,0.9,0.8", "70,0,0.1,0.2"),
+        {"a": [0.5, *ANSWERS_READ["a"]], "b": [1, *ANSWERS_READ["b"]], "c": [0, *ANSWERS_READ["c"]]},
+        "'params' holds other numbers than from 0 to 1 and is no unit", "'average' sums the others up, by its name,",
+        "'share' is the mean of the others and is no unit", "'q0' counts as a unit", layout="transposed",
     ),
     "answers, none of a model": refused(ANSWERS + "d,,,,,\n", "1 of 4 options have no score"),
     "answers, some models": text(
@@ -109,7 +126,8 @@ SEARCHES: dict[str, File] = {
     ),
     "scores of models": refused(ANSWERS.replace("a,1", "a,0.5"), "--layout transposed"),
     "scores of models, said": text(
-        ANSWERS.replace("a,1", "a,0.5"), {**ANSWERS_READ, "a": [0.5, 0, 1, 1, 0]}, layout="transposed"
+        ANSWERS.replace("a,1", "a,0.5"), {**ANSWERS_READ, "a": [0.5, 0, 1, 1, 0]}, "'q1' counts as a unit",
+        layout="transposed",
     ),
     "few answers": refused("model,q1,q2\na,1,0\nb,1,1\n", "--layout transposed"),
     "a number for all": text("model,mean\na,1\nb,2\n", {"a": (1, 0.5), "b": (2, 0.5)}, mean="mean", se="0.5"),

@@ -16,10 +16,11 @@ from .delta import DELTA
 from .first_look import FirstLook, check_column, check_names
 from .layout import LAYOUTS, Columns, Layout, Reading, listed, quoted
 from .limits import MOST_OPTIONS, TOO_MANY
-from .notation import MISSING, is_number
+from .notation import is_number
 from .roles import roles_of
 from .row_labels import RowLabels, left_out, row_labels
 from .searches import search_of
+from .transposed import is_transposed, transposed
 
 _ROLES: dict[str, tuple[str, ...]] = {
     "long": ("by", "value", "unit", *DELTA),
@@ -31,9 +32,6 @@ _ROLES: dict[str, tuple[str, ...]] = {
     "folds": ("value",),
 }
 """The roles that columns play in each layout; in a wide table ``by`` and ``unit`` tell the rows apart, and are left out."""
-
-_SOME_ANSWERS = 5  # columns; fewer may be anything
-_ANSWERS = {"0", "1", "0.0", "1.0", "true", "false", "yes", "no"}
 
 
 def recognise(batch: pa.RecordBatch, columns: Columns, reading: Reading = Reading()) -> Layout:  # noqa: B008  (frozen)
@@ -65,7 +63,7 @@ def recognise(batch: pa.RecordBatch, columns: Columns, reading: Reading = Readin
     if kind == "wide":
         return _wide(table, reading, columns.layout is not None)
     if kind == "transposed":
-        return _transposed(table, reading)
+        return transposed(table, reading)
     roles, level, remarks = roles_of(kind, table, covaries or error is not None)
     if error is not None:
         roles.pop("se", None)
@@ -130,53 +128,9 @@ def _kind(table: FirstLook, reading: Reading) -> str:
         return "summaries"
     if alias("rate", numeric) and alias("trials", numeric):
         return "counts"
-    if _is_transposed(table):
+    if is_transposed(table):
         return "transposed"
     return _of_observations(table)
-
-
-def _is_transposed(table: FirstLook) -> bool:
-    """Whether each row is an option, named by a column called so, and all other columns hold zeros and ones, as answers are."""
-    by, text = _row_names(table), table.of_kind("text")
-    answers = [name for name in table.names if name != by and name not in table.said.values()]
-    if (
-        by is None
-        or text not in ([], [by])
-        or len(answers) < _SOME_ANSWERS
-        or table.distinct(by) < table.batch.num_rows
-    ):
-        return False
-    return all(_is_answers(table.batch.column(name)) for name in answers)
-
-
-def _row_names(table: FirstLook) -> str | None:
-    """The column that names the rows, if they are options: by what it is called, or the index."""
-    return (
-        table.said.get("by") or alias("by", table.of_kind("text")) or (None if table.of_kind("text") else table.index)
-    )
-
-
-def _is_answers(column: pa.Array) -> bool:
-    if pa.types.is_boolean(column.type):
-        return True
-    texts = {str(value).strip().lower() for value in column.unique()[:10].to_pylist()}
-    return texts - {"none"} - set(MISSING) <= _ANSWERS
-
-
-def _transposed(table: FirstLook, reading: Reading) -> Layout:
-    by, text = _row_names(table), table.of_kind("text")
-    if by is None and len(text) == 1:
-        by = text[0]
-    if by is None:
-        raise DataError("no column names the options, one a row: name it with by (--by)")
-    units = tuple(name for name in table.names if name != by and table.kinds[name] in ("number", "truth", "empty"))
-    if len(units) < 2:
-        raise DataError(
-            f"beside {by!r}, a transposed table has two columns of numbers or more, one a unit (a question, a fold)"
-        )
-    odd = [name for name in table.names if name not in (by, *units)]
-    remarks = left_out(dict.fromkeys(odd, "holds no numbers"))
-    return Layout("transposed", {"by": by}, units, remarks=tuple(each.replace("option", "unit") for each in remarks))
 
 
 def _of_observations(table: FirstLook) -> str:

@@ -18,8 +18,9 @@ from ..errors import DataError
 from .columns import Rows, comma_means
 from .layout import Columns, Layout, Reading, listed
 from .limits import MOST_UNPACKED, MOST_VALUES, TOO_LARGE
-from .notation import MISSING
+from .missing import Missing
 from .number_column import Numbers, refuse_two_marks
+from .parameters import parameter_names
 
 RECAST = ("trials", "folds", "transposed")
 """Layouts that become long ones."""
@@ -186,16 +187,40 @@ def _across(layout: Layout, rows: Rows, batch: pa.RecordBatch, reading: Reading)
             rows[scored],
             [name for name, kept in zip(names, scored, strict=True) if kept],
         )
-    across = len(layout.options)
-    units = [f"split {match[1]}" if (match := _SPLIT.fullmatch(name)) else name for name in layout.options]
+    columns = list(layout.options)
+    if (unnamed := np.array([not (name or "").strip() for name in names], dtype=bool)).any():
+        missing = Missing(rows=int(unnamed.sum()), of=len(names), naming=by)
+        missing.note(by, rows[unnamed])
+        if not reading.drop_missing:
+            missing.refuse()
+        remarks.append(missing.remark)
+        table, rows, names = table[~unnamed], rows[~unnamed], [name for name in names if (name or "").strip()]
+    if (holes := np.isnan(table)).any():
+        row, column = np.argwhere(holes)[0]
+        lacking = int(holes.any(axis=0).sum())
+        if not reading.drop_missing:
+            raise DataError(
+                f"row {rows[row]}: column {columns[column]!r} is empty, and {lacking:,} of {len(columns):,} columns lack the "
+                "value of some option: fill it in, or leave such columns out with drop_missing (--drop-missing)"
+            )
+        if lacking == len(columns):
+            raise DataError(f"every column lacks the value of some option, the first of them {columns[column]!r}")
+        verb = "were" if lacking > 1 else "was"
+        remarks.append(
+            f"{lacking:,} of {len(columns):,} columns {verb} left out, since a value is missing there ({columns[column]!r})"
+        )
+        table, columns = (
+            table[:, ~holes.any(axis=0)],
+            [name for name, out in zip(columns, holes.any(axis=0), strict=True) if not out],
+        )
+    across = len(columns)
+    units = [f"split {match[1]}" if (match := _SPLIT.fullmatch(name)) else name for name in columns]
     long = {
         by: pa.array(np.repeat(np.array(names, dtype=object), across), pa.string()),
         unit: pa.array(units * len(names), pa.string()),
         "value": pa.array(table.ravel(), from_pandas=True),
     }
-    read_as = (
-        f"transposed: one row an option, named in {by!r}, and {across:,} columns, paired: {listed(layout.options)}"
-    )
+    read_as = f"transposed: one row an option, named in {by!r}, and {across:,} columns, paired: {listed(columns)}"
     if folds:
         read_as = (
             f"cross-validation: {len(names):,} settings, paired by {across:,} splits, {layout.roles['value']!r} of each"
@@ -233,41 +258,3 @@ def _last_iteration(rows: Rows, batch: pa.RecordBatch, reading: Reading) -> tupl
 
 def _numbers(name: str, batch: pa.RecordBatch, reading: Reading) -> Numbers:
     return Numbers(name, reading.decimal, comma_means(batch.schema))
-
-
-def parameter_names(batch: pa.RecordBatch, prefix: str) -> list[str]:
-    """A name for each row: the parameters that differ between rows, numbers to four digits where that tells them apart.
-
-    >>> tried = {"param_C": [0.1, 0.1234567, 10.0], "param_kernel": ["rbf"] * 3, "param_degree": [2, None, 2]}
-    >>> parameter_names(pa.RecordBatch.from_pydict(tried), "param_")
-    ['C=0.1, degree=2', 'C=0.1235', 'C=10, degree=2']
-    """
-    columns = {name: _texts(batch.column(name)) for name in batch.schema.names if name.startswith(prefix)}
-    if not columns and "params" in batch.schema.names:
-        return [str(text) for text in batch.column("params").to_pylist()]
-    differing = {name.removeprefix(prefix): texts for name, texts in columns.items() if len(set(texts)) > 1}
-    if not differing:
-        raise DataError("all rows have the same parameters: there is one option, and the best of several is asked for")
-    return [
-        ", ".join(f"{name}={texts[k]}" for name, texts in differing.items() if texts[k] is not None) or "no parameters"
-        for k in range(batch.num_rows)
-    ]
-
-
-def _texts(column: pa.Array) -> list[str | None]:
-    """Values as text, None where a parameter has none."""
-    texts = [None if value is None else str(value).strip() for value in column.to_pylist()]
-    texts = [None if text is None or (text.lower() in MISSING and text != "None") else text for text in texts]
-    numbers = {text: number for text in texts if text is not None and (number := _fraction(text)) is not None}
-    short = {text: f"{number:.4g}" for text, number in numbers.items()}
-    if len(set(short.values())) < len(set(numbers.values())):
-        return texts
-    return [None if text is None else short.get(text, text) for text in texts]
-
-
-def _fraction(text: str) -> float | None:
-    """The number that a text is, if it has decimals or an exponent."""
-    try:
-        return float(text) if {".", "e"} & set(text) else None
-    except ValueError:
-        return None

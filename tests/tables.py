@@ -138,6 +138,7 @@ ODD = "visits,a,b\n" + "".join(f"{300 + k * k % 47},{k % 3},{k % 4}\n" for k in 
 UNITS = "user,variant,spent\nu1,a,1\nu2,a,2\nu3,a,4\nu2,b,5\nu1,b,3\nu3,b,9\n"
 GAPS = "option,value\na,1\na,{}\na,2\nb,3\nb,5\n"
 WIDE_GAPS = "a,b\n1.5,2\n,3\n0.5,7\n2.5,1\n"
+POINTS = "ad;eur\na;1.234\na;999\nb;2.345\nb;12\n"
 LIMITS = "model,estimate,lower,upper\na,1,0.02,1.98\nb,2,0.04,3.96\n"
 LIMITS_READ = {"a": (1.0, 0.98 / 1.959963984540054), "b": (2.0, 1.96 / 1.959963984540054)}
 
@@ -328,6 +329,16 @@ FILES: dict[str, File] = {
     ),
     "infinite": refused(GAPS.format("inf"), "row 2: column 'value' is inf"),
     # --- numbers ---
+    "points and semicolons": refused(POINTS, "'eur' holds '1.234' beside '999', and its point may separate", "--decimal ,"),
+    "points and semicolons, missing": refused(POINTS + "a;NA\n", "'1.234' beside '999'"),
+    "points and semicolons, signs": refused(re.sub("(?<=;)([0-9.]+)", r"\1 €", POINTS), "'1.234' beside '999'"),
+    "points and semicolons, thousands": text(
+        POINTS, {"a": [1234, 999], "b": [2345, 12]}, "'1.234' was read as 1234", sep=";", decimal=",",
+    ),
+    "points and semicolons, decimals": text(POINTS, {"a": [1.234, 999], "b": [2.345, 12]}, sep=";", decimal="."),
+    "points and semicolons, sure": text(
+        POINTS.replace(";12\n", ";0.125\n"), {"a": [1.234, 999], "b": [2.345, 0.125]}, sep=";",
+    ),
     "thousands": text(
         'shop,eur\na,"12,034"\na,"1,796.30"\nb,3\nb,5\n',
         {"a": [12034, 1796.3], "b": [3, 5]}, "'12,034' was read as 12034",

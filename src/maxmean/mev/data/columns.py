@@ -50,6 +50,11 @@ def comma_means(schema: pa.Schema) -> str | None:
     return "." if (schema.metadata or {}).get(SEPARATOR) == b"," else None
 
 
+def has_semicolons(schema: pa.Schema) -> bool:
+    """Whether semicolons separate the columns, as where decimals have a comma: points may then separate thousands."""
+    return bool((schema.metadata or {}).get(SEPARATOR) == b";")
+
+
 def plain_array(numbers: pa.Array) -> np.ndarray:
     """Numbers as NumPy has them; by DLPack where none is null, since Arrow imports pandas for its own way."""
     return numbers.to_numpy(zero_copy_only=False) if numbers.null_count else np.from_dlpack(numbers)

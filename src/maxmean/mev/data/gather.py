@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..errors import DataError
-from .columns import CODE, Rows, comma_means, decoded, refuse_nested
+from .columns import CODE, Rows, comma_means, decoded, has_semicolons, refuse_nested
 from .filtering import chosen_rows
 from .layout import Columns, Layout, Reading
 from .limits import TOO_LARGE
@@ -90,9 +90,9 @@ class _Gatherer:
         chosen = {name: name for name in layout.options} or {
             role: name for role, name in layout.roles.items() if role not in ("by", "unit", "cluster")
         }
-        separated = comma_means(schema)
+        separated, semicolons = comma_means(schema), has_semicolons(schema)
         self.numbers = {
-            role: Numbers(name, reading.decimal, "." if role in _COUNTED else separated)
+            role: Numbers(name, reading.decimal, "." if role in _COUNTED else separated, semicolons)
             for role, name in chosen.items()
         }
         self.missing = Missing(naming=self.by)

@@ -28,6 +28,8 @@ class Numbers:
     """The decimal mark, if the user has said it."""
     comma_means: str | None = None
     """What a comma in a number is if it may be either: that of decimals or, if this is a point, of thousands."""
+    semicolons: bool = False
+    """Whether semicolons separate the columns, as where decimals have a comma."""
     notation: Notation | None = None
     example: str = ""
     """A number that is not written plainly."""
@@ -57,6 +59,8 @@ class Numbers:
             except pa.ArrowException:
                 pass
             else:
+                if self.notation is None:
+                    self._refuse_doubtful_points(column)
                 if self.notation is None and pc.any(pc.match_substring(column.slice(0, _SAMPLE), ".")).as_py():
                     self.mark = "."
                 self.notation = PLAIN
@@ -93,13 +97,39 @@ class Numbers:
                 f"column {self.column!r} holds {example!r}, of which the comma may separate thousands or decimals: say which "
                 "mark decimals have with decimal (--decimal . or --decimal ,)"
             )
+        if found.decimal == "." and not found.words:
+            self._refuse_doubtful_points(texts)
         self.notation = found
-        unusual = ~PLAIN.fits(texts) & found.fits(texts)
+        plain = PLAIN.fits(texts)
+        if found.decimal == ",":
+            plain &= ~pc.match_substring(texts, ".").to_numpy(zero_copy_only=False)  # a point that is none
+        unusual = ~plain & found.fits(texts)
         if unusual.any():
             telling = unusual & pc.match_substring(texts, ",").to_numpy(zero_copy_only=False)
             self.example = texts[int(np.argmax(telling if telling.any() else unusual))].as_py()
         if not found.words and pc.any(pc.match_substring(texts, found.decimal)).as_py():
             self.mark = found.decimal
+
+    def _refuse_doubtful_points(self, texts: pa.Array) -> None:
+        """Ask about 1.234 beside 999 where columns are separated as they are in countries with decimal commas.
+
+        Decimals that are sometimes three and else none are rare, thousands look so always: no group of four digits, no 0.123.
+        """
+        if not self.semicolons or self.decimal is not None:
+            return
+        bare = pc.utf8_trim_whitespace(pc.replace_substring_regex(texts, r"[%\p{Sc}]", "")).drop_null()
+        bare = bare.filter(pc.not_equal(bare, ""))
+        pointed = bare.filter(pc.match_substring(bare, "."))
+        whole = bare.filter(pc.invert(pc.match_substring(bare, ".")))
+        if not len(pointed) or not len(whole):
+            return
+        if not pc.all(pc.match_substring_regex(pointed, r"^[+-]?[1-9][0-9]{0,2}\.[0-9]{3}$")).as_py():
+            return
+        if pc.all(pc.match_substring_regex(whole, "^[+-]?[0-9]{1,3}$")).as_py():
+            raise DataError(
+                f"column {self.column!r} holds {pointed[0].as_py()!r} beside {whole[0].as_py()!r}, and its point may separate "
+                "thousands or decimals: say which mark decimals have with decimal (--decimal . or --decimal ,)"
+            )
 
     @property
     def remark(self) -> str | None:

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..errors import DataError
-from .columns import Rows, comma_means
+from .columns import Rows, comma_means, has_semicolons
 from .layout import Columns, Layout, Reading, listed
 from .limits import MOST_UNPACKED, MOST_VALUES, TOO_LARGE
 from .missing import Missing
@@ -257,4 +257,4 @@ def _last_iteration(rows: Rows, batch: pa.RecordBatch, reading: Reading) -> tupl
 
 
 def _numbers(name: str, batch: pa.RecordBatch, reading: Reading) -> Numbers:
-    return Numbers(name, reading.decimal, comma_means(batch.schema))
+    return Numbers(name, reading.decimal, comma_means(batch.schema), has_semicolons(batch.schema))

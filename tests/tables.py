@@ -268,6 +268,12 @@ FILES: dict[str, File] = {
         UNITS + "u4,a,7\n", {"a": [1, 2, 4], "b": [3, 5, 9]}, "1 of 4 units", unit="user", drop_missing=True
     ),
     "units twice": refused(UNITS + "u1,a,7\n", "row 7: user 'u1' has a value of option 'a' in row 1", unit="user"),
+    "two kinds of successes": text(
+        "variant,opens,sent,clicks\na,20,50,3\nb,30,60,7\n", COUNTS, "successes are those in 'clicks'", "--successes opens",
+    ),
+    "two kinds of successes, said": text(
+        "variant,opens,sent,clicks\na,20,50,3\nb,30,60,7\n", {"a": (20, 50), "b": (30, 60)}, successes="opens",
+    ),
     # --- rows that count ---
     "where": text("land,ad,eur\nDE,a,1\nDE,a,2\nFR,a,9\nDE,b,3\nDE,b,5\n", AB, where="land = DE", by="ad"),
     "where, two": text(
@@ -389,7 +395,8 @@ FILES: dict[str, File] = {
     "std. error": text("Variant,Mean,Std. Error\na,1,0.5\nb,2,0.25\n", {"a": (1.0, 0.5), "b": (2.0, 0.25)}),
     "mean and n": refused("ad,mean,n\na,1,9\nb,2,4\n", "--by ad"),
     "mean and sd": refused("ad,mean,sd\na,1,9\nb,2,4\n", "no column is known to hold the n", "--n"),
-    "limits": text(LIMITS, LIMITS_READ),
+    "limits": text(LIMITS, LIMITS_READ, "taken for those of level 0.95", "--limits-level"),
+    "limits, quantiles": text(LIMITS.replace("lower,upper", "2.5 %,97.5 %"), LIMITS_READ),
     "limits of 90%": text(
         "model,est,CI 90% low,CI 90% high\na,1,0.02,1.98\nb,2,0.04,3.96\n",
         {"a": (1.0, 0.98 / 1.6448536269514722), "b": (2.0, 1.96 / 1.6448536269514722)},

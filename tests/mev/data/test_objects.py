@@ -135,6 +135,13 @@ def test_missing_values_are_dropped_and_said() -> None:
         assert mm.estimate(pd.DataFrame(holes), drop_missing=True).table()["n"].tolist() == [2, 2]
 
 
+def test_rows_of_no_group_are_said() -> None:
+    more = pd.concat([FRAME, pd.DataFrame({"ad": [None, None], "eur": [9.0, 9.0]})])
+    for groups in (more.groupby("ad"), more.groupby("ad")["eur"]):
+        with pytest.warns(DataWarning, match="^2 of 6 rows were left out, since they name no group$"):
+            assert mm.estimate(groups).table()["mean"].to_dict() == AB
+
+
 def test_what_a_reader_guessed_is_a_warning_and_a_note() -> None:
     frame = pd.DataFrame({"ad": list("aabb"), "ctr": ["10%", "12%", "20%", "22%"]})
     with pytest.warns(DataWarning, match="'10%' was read as 0.1"):
@@ -149,6 +156,7 @@ def test_what_a_reader_guessed_is_a_warning_and_a_note() -> None:
         ({"successes": CLICKS, "trials": pd.concat([VIEWS, VIEWS])}, "'blue' appears twice in trials"),
         ({"successes": ADS.clicks[:2], "trials": ADS.views[1:]}, "successes and trials are Series with different labels"),
         ({"mean": CLICKS, "se": pd.Series([1.0, 2.0], [1, 0])}, "mean and se are Series with different labels"),
+        ({"data": {"fit_time": [1, 2], "score_time": [1, 2], "test_f1": [0.5, 0.75]}}, r"one model.*\['test_f1'\]"),
         ({"data": FRAME.assign(n=9).groupby("ad")}, "columns 'eur', 'n': name one with value"),
         ({"data": FRAME.assign(n=9).groupby("ad"), "value": "x"}, "no column 'x'"),
         ({"data": FRAME.assign(ad=["a", "a", "Total", "Total"])}, "'Total' looks like a sum"),

@@ -108,6 +108,8 @@ def limits_of(names: Sequence[str]) -> tuple[str, str, float | None] | None:
     high = alias("upper", names) or next((bare[each] for each in ALIASES["upper"] if each in bare), None)
     if low is None or high is None:
         return None
+    if plain(low) in ("2_5", "0_025"):
+        return low, high, 0.95
     told = {found[0] for name in (low, high) for found in re.finditer("(?<![0-9])(80|90|95|99)(?![0-9])", name)}
     return low, high, int(told.pop()) / 100 if len(told) == 1 else None
 

@@ -103,6 +103,14 @@ def groups(data: Any, value: Any) -> tuple[list[str], list[Any]]:
     return [name for name, _ in pairs], [values for _, values in pairs]
 
 
+def ungrouped(data: Any) -> str:
+    """A sentence on rows that a pandas GroupBy leaves out, since their key is missing; empty if there are none."""
+    rows, kept = len(data.obj), int(data.size().sum())
+    if kept >= rows:
+        return ""
+    return f"{rows - kept:,} of {rows:,} rows {'were' if rows - kept > 1 else 'was'} left out, since they name no group"
+
+
 def _grouped_column(data: Any, value: Any) -> Any:
     frame, keys = data.obj, data.keys if isinstance(data.keys, list) else [data.keys]
     if value is not None:

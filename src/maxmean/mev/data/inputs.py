@@ -18,14 +18,14 @@ from .counts import Counts
 from .covariance import Covariances
 from .delta import DELTA
 from .folds import allow_for_overlap
-from .frames import aligned, groups, is_frame, is_grouped, is_series, labels_of
+from .frames import aligned, groups, is_frame, is_grouped, is_series, labels_of, ungrouped
 from .layout import Columns, Reading
 from .limits import MOST_VALUES
 from .missing import whole_rows
 from .options import Options, repeated
 from .rates import successes_of
 from .samples import Samples
-from .search_objects import cross_validation_table, is_cross_validation, is_study, study_table
+from .search_objects import cross_validation_table, is_cross_validation, is_study, refuse_one_model, study_table
 from .summaries import Summaries
 
 
@@ -66,6 +66,7 @@ def as_options(
         return _named_and_paired(Options(*_from_arrays(given, matrix, names, reading)), names, paired)
     if matrix is not None:
         raise ArgumentError("covariance goes with means (mean=...); that of observations is computed from them")
+    remark = ungrouped(data) if is_grouped(data) else ""
     if is_grouped(data):
         found, values = groups(data, given.pop("value", None))
         data = dict(zip(found, values, strict=True))
@@ -74,6 +75,7 @@ def as_options(
     if given:
         raise ArgumentError(f"{', '.join(given)} can only be given with a table, or without data")
     options = _without_missing(_named_and_paired(_from_samples(data), names, paired), reading.drop_missing)
+    options = replace(options, remarks=(*filter(None, [remark]), *options.remarks))
     return options if reading.test_size is None else allow_for_overlap(options, reading.test_size)
 
 
@@ -232,6 +234,7 @@ def _check_counts(names: list[str], successes: np.ndarray, trials: np.ndarray) -
 
 def _from_samples(data: Any) -> Options:
     if isinstance(data, Mapping):
+        refuse_one_model(data)
         names, samples = [str(key) for key in data], list(data.values())
     elif hasattr(data, "ndim") or hasattr(data, "__array__"):
         table = _numbers(data, "the data")

@@ -67,6 +67,8 @@ def recognise(batch: pa.RecordBatch, columns: Columns, reading: Reading = Readin
     roles, level, remarks = roles_of(kind, table, covaries or error is not None)
     if error is not None:
         roles.pop("se", None)
+    if "lower" in roles and reading.limits_level is None and level is None:
+        remarks = (*remarks, "the confidence limits are taken for those of level 0.95; --limits-level says another one")
     return Layout(
         kind,
         roles,

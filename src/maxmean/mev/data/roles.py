@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
 
@@ -31,7 +31,18 @@ def roles_of(kind: str, table: FirstLook, covaries: bool) -> tuple[dict[str, str
         roles["by"] = by
     if "by" not in roles and kind == "long":
         raise DataError("no column tells the options apart: name it with by (--by)")
+    if kind == "counts":
+        return roles, level, tuple(_other_counts(table, roles))
     return roles, level, _unpaired(table, roles) if kind == "long" else ()
+
+
+def _other_counts(table: FirstLook, roles: Mapping[str, str]) -> Iterator[str]:
+    """A sentence on a column that could be the successes or the trials as well as the one that was guessed."""
+    for role in ("successes", "trials"):
+        if role in roles and role not in table.said:
+            others = [name for name in _free(table, roles) if table.kinds[name] == "number" and alias(role, [name])]
+            if others:
+                yield f"the {role} are those in {roles[role]!r}; --{role} {quoted(others[0])} takes those in {others[0]!r}"
 
 
 def _unpaired(table: FirstLook, roles: Mapping[str, str]) -> tuple[str, ...]:

@@ -24,6 +24,16 @@ def is_cross_validation(data: Any) -> bool:
     return isinstance(data, Mapping) and "params" in data and any(str(name).startswith("split0_test_") for name in data)
 
 
+def refuse_one_model(data: Mapping[Any, Any]) -> None:
+    """Refuse what ``cross_validate`` of scikit-learn gives: times and scores of one model, which are no options."""
+    if {"fit_time", "score_time"} <= set(data):
+        score = next((name for name in data if str(name).startswith("test_")), "test_score")
+        raise DataError(
+            f"cross_validate gives the times and scores of one model, not options: collect the scores of several, such as "
+            f"{{name: cross_validate(...)[{score!r}]}}"
+        )
+
+
 def study_table(study: Any, value: Any) -> tuple[pa.Table, bool]:
     """The trials of a study as ``trials_dataframe`` has them, and whether its objective is minimised.
 

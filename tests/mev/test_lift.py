@@ -12,11 +12,22 @@ import pytest
 
 import maxmean as mm
 from inside import maxmean
+from maxmean.mev.glossary import glossary
 from maxmean.mev.inference import infer_lift
 
 CLICKS = {"old": 300, "new": 360, "other": 310}
 RNG = np.random.default_rng(0)
 TIMES = {"old": RNG.normal(10.0, 1.0, 40), "new": RNG.normal(9.0, 1.0, 40), "other": RNG.normal(10.1, 1.0, 40)}
+
+
+def test_an_option_that_beats_the_control_with_zero_in_its_interval_is_explained() -> None:
+    """1.8 standard errors lie between 1.645, from where a one-sided test at 5% rejects, and 1.96, a two-sided one."""
+    found = mm.compare(mean={"old": 0.0, "new": 1.8}, se=0.5**0.5, methods=["ke"], control="old", resamples=2)
+    assert found.lift is not None
+    (new,) = found.lift.options
+    assert new.beats
+    assert new.interval[0] < 0
+    assert "although its interval just includes zero" in dict(glossary(found))["beats it"]
 
 
 def test_all_forms_say_the_same(tmp_path: Path) -> None:

@@ -35,7 +35,9 @@ _ALWAYS = (
 _LIFT = {
     "lift": "An option's mean less the control's; relative, as a share of the control's. All intervals hold at once with {level} "
     "probability.",
-    "beats it": "The option is {better} than the control. With {level} probability, this is said of no option wrongly.",
+    "beats it": "The option is {better} than the control. With {level} probability, this is said of no option wrongly. "
+    "The test looks in one direction, the interval in both: an option can beat the control although its interval just includes "
+    "zero.",
 }
 
 

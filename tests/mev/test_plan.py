@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import re
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,8 @@ from scipy.stats import norm
 
 import maxmean as mm
 from inside import maxmean
+from maxmean.commands.plan import plan as plan_command
+from maxmean.mev import data as readers
 from seldom import slow
 
 SLACK = 0.06
@@ -152,6 +156,7 @@ def test_what_cannot_be_planned_is_said(how: dict[str, Any], said: str) -> None:
     ("arguments", "said"),
     [
         ((), "give a pilot"),
+        (("--options", "a,b", "--difference", "1", "--sds", "1"), "--options is how many there are"),
         (("--means", "1,x", "--sds", "1"), "takes numbers separated by commas"),
         (("--means", "a=1,2", "--sds", "1"), "name all options or none"),
         (("x.csv", "--rates", "0.1,0.2"), "is a guess, and 'x.csv' a pilot"),
@@ -161,3 +166,17 @@ def test_the_command_says_what_is_missing(arguments: tuple[str, ...], said: str)
     answer = maxmean("plan", *arguments)
     assert answer.returncode == 2
     assert said in answer.stderr
+
+
+def test_the_command_reads_a_pilot_as_estimate_does(tmp_path: Path) -> None:
+    """Every hint of the readers names an option that the command has, and what was left out is in the answer."""
+    sources = "".join(path.read_text() for path in Path(readers.__file__).parent.glob("*.py"))
+    hints = {hint.replace("-", "_") for hint in re.findall("--([a-z][a-z-]+)", sources)}
+    others = {"cluster", "numerator", "unpaired"}  # said of what estimate alone takes
+    assert hints - others <= set(inspect.signature(plan_command).parameters)
+    table = tmp_path / "pilot.csv"
+    table.write_text("land,ad,eur\nDE,a,1\nDE,a,2\nFR,a,9\nDE,b,3\nDE,b,5\nDE,b,NA\nDE,c,9\n")
+    chosen = ("--options", "a,b", "--where", "land = DE", "--by", "ad", "--value", "eur", "--drop-missing")
+    said = json.loads(maxmean("plan", table, *chosen, "--json", "-q").stdout)
+    assert said["notes"] == ["1 of 5 rows was left out, since 'eur' is empty there"]
+    assert said["n"] == mm.plan(data={"a": [1.0, 2.0], "b": [3.0, 5.0]}).n

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 _PILOT = "From a pilot (default: recognised from the columns)"
 _GUESS = "From guesses"
+
+
+def _column(says: str, metavar: str = "COLUMN") -> Any:
+    """An option that says how to read a pilot."""
+    return typer.Option(metavar=metavar, help=says, rich_help_panel=_PILOT)
 
 
 def plan(
@@ -52,17 +57,43 @@ def plan(
         str | None, typer.Option(metavar="NUMBERS", help="Success rates, instead of --means.", rich_help_panel=_GUESS)
     ] = None,
     options: Annotated[
-        int | None, typer.Option(help="How many options, with --difference.", rich_help_panel=_GUESS)
+        str | None,
+        typer.Option(
+            metavar="NUMBER|NAMES",
+            help="How many options, with --difference; of a pilot, those to compare, separated by commas.",
+            rich_help_panel=_GUESS,
+        ),
     ] = None,
-    by: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Names of the options.", rich_help_panel=_PILOT)
+    by: Annotated[str | None, _column("Names of the options; in a wide table, a column to leave out.")] = None,
+    value: Annotated[str | None, _column("Observations (long).")] = None,
+    successes: Annotated[str | None, _column("How many times it worked (counts).")] = None,
+    trials: Annotated[str | None, _column("How many times it was tried (counts).")] = None,
+    rate: Annotated[str | None, _column("Share of trials that worked (counts), 0.125 or 12.5%.")] = None,
+    mean: Annotated[str | None, _column("Mean of each option (summaries).")] = None,
+    se: Annotated[
+        str | None, _column("Standard error of the mean; or a number, that of every row.", "COLUMN|NUMBER")
     ] = None,
-    value: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Observations (long).", rich_help_panel=_PILOT)
+    sd: Annotated[str | None, _column("Standard deviation; needs --n.")] = None,
+    n: Annotated[str | None, _column("Number of observations.")] = None,
+    lower: Annotated[str | None, _column("Lower confidence limit of the mean, instead of --se.")] = None,
+    upper: Annotated[str | None, _column("Upper confidence limit.")] = None,
+    limits_level: Annotated[float | None, _column("Level of these limits.", "LEVEL")] = None,
+    unit: Annotated[str | None, _column("Users, days or questions: pairs long rows, tells wide ones apart.")] = None,
+    where: Annotated[
+        list[str] | None, _column("Rows that count, such as 'country = DE'; repeat it.", "CONDITION")
     ] = None,
-    layout: Annotated[
-        str | None, typer.Option(metavar="NAME", help="long, wide, counts or summaries.", rich_help_panel=_PILOT)
+    drop_missing: Annotated[
+        bool,
+        typer.Option("--drop-missing", metavar="", help="Leave out rows without a value.", rich_help_panel=_PILOT),
+    ] = False,
+    decimal: Annotated[str | None, _column("The decimal mark, a point or a comma.", "MARK")] = None,
+    sheet: Annotated[str | None, _column("Of an Excel file.", "NAME")] = None,
+    query: Annotated[str | None, _column("Of a database file: 'select ...'.", "SQL")] = None,
+    test_size: Annotated[
+        float | None,
+        _column("Share of the data in the test sets, if observations are cross-validation scores.", "SHARE"),
     ] = None,
+    layout: Annotated[str | None, _column("long, wide, counts, summaries or transposed.", "NAME")] = None,
     as_json: Annotated[
         bool, typer.Option("--json", metavar="", help="Print one JSON object instead of a table.")
     ] = False,
@@ -82,7 +113,7 @@ def plan(
     from ..mev import picture, show
     from ..mev.data.collect import read_options
     from ..mev.data.files import stream_table
-    from ..mev.data.layout import Columns
+    from ..mev.data.layout import Columns, Reading
     from ..mev.errors import ArgumentError
     from ..mev.methods import Settings
     from ..mev.plan import plan as plan_guesses
@@ -92,16 +123,17 @@ def plan(
     notes = Console(stderr=True, quiet=quiet, markup=False, emoji=False, highlight=False, soft_wrap=True)
     if plot is not None:
         picture.check_figure(plot)
-    guesses = {"--means": means, "--sds": sds, "--rates": rates, "--options": options}
+    remarks: list[str] = []
+    guesses = {"--means": means, "--sds": sds, "--rates": rates}
     said = [name for name, given in guesses.items() if given is not None]
     if source is None:
-        if not said:
+        if not said and options is None:
             raise ArgumentError("give a pilot (a file), or guesses (--means and --sds, --rates, or --options)")
         found = plan_guesses(
             means=_numbers("--means", means),
             sds=_numbers("--sds", sds),
             rates=_numbers("--rates", rates),
-            options=options,
+            options=None if options is None else _count(options),
             difference=difference,
             power=power,
             width=width,
@@ -113,7 +145,21 @@ def plan(
     else:
         if said:
             raise ArgumentError(f"{', '.join(said)} is a guess, and {source!r} a pilot: give one or the other")
-        pilot = read_options(stream_table(source), Columns(by=by, value=value, layout=layout))
+        columns = Columns(by, value, successes, trials, rate, mean, se, sd, n, lower, upper, unit=unit, layout=layout)
+        reading = Reading.of(
+            options=[] if options is None else [name.strip() for name in options.split(",")],
+            where=where or (),
+            drop_missing=drop_missing,
+            decimal=decimal,
+            sheet=sheet,
+            test_size=test_size,
+            limits_level=limits_level,
+            query=query,
+        )
+        pilot = read_options(stream_table(source, sheet=sheet, query=query), columns, reading)
+        remarks += pilot.remarks
+        if pilot.taken_for.startswith("cross-validation"):
+            remarks.append("an observation of this plan is a split of the same data, which tells less than new data do")
         problem = Problem.of(pilot, Settings(), lower_is_better=lower_is_better, seed=seed, resamples=2)
         found = plan_problem(
             problem, difference=difference, power=power, width=width, level=level, control=control, seed=seed
@@ -124,13 +170,23 @@ def plan(
         if plot is not None:
             found.plot(plot)
     if as_json:
-        print(json.dumps(found.to_dict(), indent=2, allow_nan=False), flush=True)
+        print(json.dumps(found.to_dict() | {"notes": remarks}, indent=2, allow_nan=False), flush=True)
     else:
         show.print_plan(found)
+        for sentence in remarks:
+            print(f"note: {show.escaped(sentence)}")
     if plot is not None:
         notes.print(f"Picture: {show.escaped(plot)}", style="dim")
     for sentence in lacking:
         notes.print(f"note: {sentence}", style="yellow")
+
+
+def _count(text: str) -> int:
+    from ..mev.errors import ArgumentError
+
+    if not text.strip().isdecimal():
+        raise ArgumentError(f"--options is how many there are, if there is no pilot, not {text!r}")
+    return int(text)
 
 
 def _numbers(name: str, text: str | None) -> object:

@@ -169,6 +169,8 @@ FILES: dict[str, File] = {
     "comment below": File(LONG.encode() + b"# that was all\n", AB),
     "header in a comment": File(b"# option,value\n" + LONG.partition("\n")[2].encode(), AB),
     "comment or name": refused("# a note\noption,value\n#1,1\n#1,2\nb,3\nb,5\n", "row 1 begins with '#'"),
+    "written on Windows": File(LONG.replace("a,", "ä,").encode("cp1252"), None, ("not UTF-8 text", "-f cp1252")),
+    "written on Windows, header": File(LONG.replace("value", "größe").encode("cp1252"), None, ("not UTF-8 text", "-f cp1252")),
     "utf-16": File(LONG.encode("utf-16"), AB, csv={"encoding": "utf-16"}),
     "utf-16, big end first": File(b"\xfe\xff" + LONG.encode("utf-16-be"), AB, csv={"encoding": "utf-16"}),
     "gzip": File(gzip.compress(LONG.encode(), mtime=0), AB, unpack=gzip.decompress),

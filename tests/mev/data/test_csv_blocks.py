@@ -43,7 +43,7 @@ def test_a_refused_row_is_named_by_its_number_in_the_table(block: int, monkeypat
     rows = b"a,1\n" * 50
     with pytest.raises(DataError, match=r"^row 51 has 3 columns, the header 2$"):
         read(b"p,q\n" + rows + b"a,1,2\n" + rows, block, monkeypatch)
-    with pytest.raises(DataError, match=r"^row 51: t is not UTF-8 text there$"):
+    with pytest.raises(DataError, match=r"^row 51: t is not UTF-8 text there: "):
         read(b"p,q\n" + rows + b"\xff,1\n" + rows, block, monkeypatch)
 
 

@@ -22,6 +22,12 @@ from .limits import LONGEST_ROW
 _MEGABYTES = f"{LONGEST_ROW >> 20} MB"
 
 
+TO_UTF8 = (
+    "save it as UTF-8 (in Excel, 'CSV UTF-8'), or, if it was written on Windows, iconv -f cp1252 -t utf-8 converts it"
+)
+"""What to do about a file in another encoding."""
+
+
 def stream_csv(handle: io.BufferedReader, name: str) -> Iterator[pa.RecordBatch]:
     """Batches of the table behind ``handle``, which messages call ``name``; every column is text.
 
@@ -72,7 +78,7 @@ def _parsed(block: bytes, header: Header, name: str, done: int) -> pa.RecordBatc
             raise DataError(f"row {done + int(ragged[1])} has {ragged[3]} columns, the header {ragged[2]}") from None
         foreign = re.search(r"Row #(\d+): .*invalid UTF8", str(error))
         if foreign is not None:
-            raise DataError(f"row {done + int(foreign[1])}: {name} is not UTF-8 text there") from None
+            raise DataError(f"row {done + int(foreign[1])}: {name} is not UTF-8 text there: {TO_UTF8}") from None
         raise
     batch = pa.RecordBatch.from_arrays([column.combine_chunks() for column in table.columns], schema=schema)
     if header.comments and (odd := pc.starts_with(batch.column(0), "#").index(True).as_py()) >= 0:

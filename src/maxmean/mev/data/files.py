@@ -15,7 +15,7 @@ from typing import IO
 import pyarrow as pa
 
 from ..errors import DataError
-from .csv_blocks import stream_csv
+from .csv_blocks import TO_UTF8, stream_csv
 from .databases import is_database, stream_query
 from .packed import DAMAGED, LONGEST_MAGIC, ZIP, only_member, unpacked
 from .parquet_pages import MAGIC, stream_parquet
@@ -112,7 +112,7 @@ def _stream(
                 yield batch
                 step()
     except UnicodeDecodeError:
-        raise DataError(f"{name} is not UTF-8 text: a table is a CSV file in UTF-8, or Parquet") from None
+        raise DataError(f"{name} is not UTF-8 text: {TO_UTF8}") from None
     except (pa.ArrowException, OSError, *DAMAGED) as error:
         raise DataError(f"cannot read {name} as a table: {str(error).partition(chr(10))[0]}") from None
 

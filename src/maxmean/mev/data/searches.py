@@ -190,11 +190,15 @@ def _across(layout: Layout, rows: Rows, batch: pa.RecordBatch, reading: Reading)
     columns = list(layout.options)
     if (unnamed := np.array([not (name or "").strip() for name in names], dtype=bool)).any():
         missing = Missing(rows=int(unnamed.sum()), of=len(names), naming=by)
-        missing.note(by, rows[unnamed])
+        missing.note(by, np.asarray(rows)[unnamed])
         if not reading.drop_missing:
             missing.refuse()
         remarks.append(missing.remark)
-        table, rows, names = table[~unnamed], rows[~unnamed], [name for name in names if (name or "").strip()]
+        table, rows, names = (
+            table[~unnamed],
+            np.asarray(rows)[~unnamed],
+            [name for name in names if (name or "").strip()],
+        )
     if (holes := np.isnan(table)).any():
         row, column = np.argwhere(holes)[0]
         lacking = int(holes.any(axis=0).sum())

@@ -112,7 +112,7 @@ def _stream(
                 yield batch
                 step()
     except UnicodeDecodeError:
-        raise DataError(f"{name} is not UTF-8 text: {TO_UTF8}") from None
+        raise DataError(f"{name} is not UTF-8 text: a table is a CSV file in UTF-8, or Parquet; {TO_UTF8}") from None
     except (pa.ArrowException, OSError, *DAMAGED) as error:
         raise DataError(f"cannot read {name} as a table: {str(error).partition(chr(10))[0]}") from None
 

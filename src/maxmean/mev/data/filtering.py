@@ -25,7 +25,7 @@ def chosen_rows(stream: Iterator[Numbered], reading: Reading) -> Iterator[Number
     if not reading.where:
         yield from stream
         return
-    any_row, seen = False, [Seen(condition) for condition in reading.where]
+    any_row, seen = False, [SeenValues(condition) for condition in reading.where]
     rows: Rows = ()
     for rows, batch in stream:
         kept = np.ones(batch.num_rows, dtype=bool)
@@ -45,7 +45,7 @@ def chosen_rows(stream: Iterator[Numbered], reading: Reading) -> Iterator[Number
 
 
 @dataclass
-class Seen:
+class SeenValues:
     """What the rows so far have shown of a condition."""
 
     condition: Condition

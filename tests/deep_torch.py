@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
+from types import ModuleType
 from typing import Any
 
 import jax.numpy as jnp
@@ -14,6 +16,10 @@ import torch
 from torch import Tensor, nn
 
 from maxmean.deep.networks import Dense, Weights
+
+if "torch._dynamo" not in sys.modules:  # an optimiser would import PyTorch's compiler, for seconds, to keep it out
+    compiler = sys.modules["torch._dynamo"] = torch._dynamo = ModuleType("torch._dynamo")
+    vars(compiler).update(disable=lambda function, *_, **__: function, graph_break=lambda: None)
 
 Rule = Callable[[Tensor, Tensor], Tensor]
 """From the target's and the online network's values [members, actions] of one next state to the members' values."""

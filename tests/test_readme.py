@@ -129,8 +129,8 @@ def test_python_in_the_documents_runs(path: Path, tmp_path: Path, monkeypatch: p
 @pytest.mark.parametrize(
     "path",
     mostly_slow(
-        FOLLOWED, [path for path in FOLLOWED if path.stem not in ("cross-validation", "researcher")]
-    ),  # scikit-learn takes its time, and so does a study
+        FOLLOWED, [path for path in FOLLOWED if path.stem not in ("cross-validation", "gymnasium", "researcher")]
+    ),  # they take their time
     ids=name,
 )
 def test_tutorials_can_be_followed_word_for_word(

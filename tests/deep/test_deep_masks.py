@@ -192,6 +192,7 @@ def test_masks_of_all_ones_change_no_bit_on_the_device() -> None:
     assert differences(ours, theirs) == []
 
 
+@pytest.mark.slow
 def test_no_illegal_action_is_taken_on_the_device() -> None:
     """Neither in the replay nor in roll-outs, and none is in a target: a million would be seen in all of them."""
     agent = AdaTEBDQN(k=3, horizon=4, exploration="epsilon:0.5")

@@ -112,6 +112,7 @@ def seaquest_newcomers() -> tuple[Any, Any]:
     return enemy, diver
 
 
+@pytest.mark.slow
 def test_seaquest_newcomers() -> None:
     """Direction, kind and row of an enemy; direction and row of a diver; and both rows together, as they are independent."""
     enemy, diver = seaquest_newcomers()

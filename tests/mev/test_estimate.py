@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,10 @@ SHAPES: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("method", ["me", "ae", "we", "te", "ke"])
 def test_every_shape_of_the_same_data_gives_the_same(shape: str, method: str) -> None:
-    expected, found = mm.estimate(SAMPLES, method=method), mm.estimate(method=method, **SHAPES[shape])
+    expected = mm.estimate(SAMPLES, method=method)
+    ragged = pytest.warns(mm.mev.DataWarning, match="rows are not paired") if shape == "wide frame" else nullcontext()
+    with ragged:
+        found = mm.estimate(method=method, **SHAPES[shape])
     np.testing.assert_allclose(found.value, expected.value, rtol=1e-12)
     pd.testing.assert_series_equal(found.weights, expected.weights, atol=1e-12, check_index_type=False)
     assert found.options == expected.options

@@ -323,6 +323,7 @@ def test_c_beta_of_singular_matrices() -> None:
     assert reach(signs, 0.005) == pytest.approx(two, abs=5e-4)
 
 
+@pytest.mark.slow
 def test_a_thousand_options() -> None:
     means = np.random.default_rng(0).normal(size=1000)
     winner = infer_winner(means, np.ones(1000))

@@ -35,7 +35,7 @@ lint: $(VENV)/full  ## style and types
 	$(BIN)/mypy
 
 # Style and types are checked beside the tests, since the type checker keeps but one core busy. What they say comes last.
-test: $(VENV)/full  ## style, types and the tests (eight and a half minutes on two cores the first time, when all is compiled)
+test: $(VENV)/full  ## style, types and the tests (six minutes on two cores the first time, with the set-up)
 	@$(MAKE) --no-print-directory lint >$(VENV)/lint.log 2>&1 & lint=$$!; \
 	$(BIN)/pytest -n auto; failed=$$?; \
 	wait $$lint || failed=1; cat $(VENV)/lint.log; exit $$failed

@@ -103,6 +103,7 @@ SEARCHES: dict[str, File] = {
     "folds, a fit failed": refused(_FAILED, "1 of 3 settings have no score", "--drop-missing"),
     "folds, a failed fit dropped": text(_FAILED, FOLDS_READ, "1 of 3 settings have no score and were left", drop_missing=True),
     "folds, two scores": refused(FOLDS.replace("mean_test_score", "split0_test_f1"), "several scores, 'score', 'f1'"),
+    "folds, a split twice": refused(FOLDS.replace("split0_", "split1_"), "column 'split1_test_score' appears twice"),
     "folds, unknown score": refused(FOLDS, "no score 'f1' (there are 'score')", value="f1"),
     "answers": text(ANSWERS, ANSWERS_READ),
     "answers in words": text(ANSWERS.replace(",1", ",True").replace(",0", ",False"), ANSWERS_READ),

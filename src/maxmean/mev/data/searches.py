@@ -20,6 +20,7 @@ from .layout import Columns, Layout, Reading, listed
 from .limits import MOST_UNPACKED, MOST_VALUES, TOO_LARGE
 from .missing import Missing
 from .number_column import Numbers, refuse_two_marks
+from .options import repeated
 from .parameters import parameter_names
 
 RECAST = ("trials", "folds", "transposed")
@@ -76,6 +77,8 @@ def _score(splits: Sequence[str], said: str | None) -> str:
 def recast(layout: Layout, stream: Iterable[Numbered], reading: Reading) -> tuple[Layout, Numbered]:
     """The long layout of a search or of a transposed table, and its rows."""
     rows, batch = _whole(stream)
+    if (twice := repeated(filter(str.strip, batch.schema.names))) is not None:
+        raise DataError(f"column {twice!r} appears twice")
     if layout.kind == "trials":
         return _trials(layout, rows, batch, reading)
     return _across(layout, rows, batch, reading)

@@ -167,6 +167,8 @@ def independent_search(file: File, content: bytes, layout: Any, remarks: tuple[s
     if said.get("options"):
         scores = scores[scores.index.isin(said["options"])]
     if said.get("drop_missing"):
+        if kind == "transposed":  # a row without a name goes before its gaps cost others their columns
+            scores = scores[~scores.index.str.lower().isin(MISSING)]
         scores = scores.dropna(how="all").dropna(axis=1)
     assert not scores.isna().to_numpy().any()
     assert scores.index.is_unique

@@ -1,4 +1,4 @@
-"""How often the answers of `maxmean.estimate` hold, in 74 settings with known truth: intervals, sets, ranks, shrinkage.
+"""How often the answers of `maxmean.estimate` hold, in 86 settings with known truth: intervals, sets, ranks, shrinkage.
 
     python benchmarks/coverage.py --workers 2
 
@@ -23,14 +23,13 @@ from typing import Any
 
 import numpy as np
 from kept import arguments, complete, keep, read
+from scipy.stats import norm
 
 import maxmean as mm
 from maxmean.mev.estimate import Estimate
 
 NORMAL = 1.959963984540054
 TOP = 3
-PLACES = 4
-"""The second place and the leading three, which have to be asked for, are looked at in one of so many data sets."""
 BLOCK = 500
 """Data sets that are kept together."""
 PEER_SETS = 100
@@ -67,7 +66,7 @@ def gaussian(means: np.ndarray, n: np.ndarray, sd: np.ndarray) -> Draw:
     return draw
 
 
-def counts(rates: np.ndarray, n: int) -> Draw:
+def counts(rates: np.ndarray, n: int | np.ndarray) -> Draw:
     def draw(rng: np.random.Generator) -> dict[str, Any]:
         return {"successes": rng.binomial(n, rates), "trials": n}
 
@@ -96,6 +95,18 @@ def paired(means: np.ndarray, n: int, correlation: float) -> Draw:
     return draw
 
 
+def paired_rates(rates: np.ndarray, n: int, correlation: float) -> Draw:
+    """Zeros and ones of the same rows: whether a normal variable, correlated between options, lies below its quantile."""
+    limits = norm.ppf(rates)
+
+    def draw(rng: np.random.Generator) -> dict[str, Any]:
+        own, shared = rng.standard_normal((n, len(rates))), rng.standard_normal((n, 1))
+        latent = math.sqrt(1 - correlation) * own + math.sqrt(correlation) * shared
+        return {"data": (latent < limits).astype(float)}
+
+    return draw
+
+
 def settings() -> Iterator[Setting]:
     """All of them."""
     for options in (2, 3, 10, 50, 200):
@@ -113,6 +124,13 @@ def settings() -> Iterator[Setting]:
         sizes, sd = np.linspace(10, 60, options).astype(int), np.linspace(2.0, 0.5, options)
         name = f"Gaussian, {options} options, equal, n = 10 to 60, unequal variances"
         yield Setting(name, np.zeros(options), gaussian(np.zeros(options), sizes, sd))
+    for name, drawn, spread in (
+        ("3 options, equal, n = 2 and 3 beside 200, unequal variances", (2, 3, 200), (1, 1, 4)),
+        ("4 options, equal, n = 2 beside 200, unequal variances", (2, 200, 200, 200), (1, 3, 3, 3)),
+        ("6 options, equal, n = 2 to 1,000", (2, 2, 5, 5, 1_000, 1_000), (1, 1, 1, 1, 1, 1)),
+    ):
+        means = np.zeros(len(drawn))
+        yield Setting(f"Gaussian, {name}", means, gaussian(means, np.array(drawn), np.array(spread, float)))
     for rate in (0.001, 0.01, 0.05, 0.5):
         for n in (20, 200, 2_000):
             rates = np.full(10, rate)
@@ -122,6 +140,14 @@ def settings() -> Iterator[Setting]:
     for options in (2, 50):
         rates = np.full(options, 0.05)
         yield Setting(f"rates, {options} options, all 0.05, n = 200", rates, counts(rates, 200))
+    for rate, trials, said in (
+        (0.3, (2, 2, 5, 50, 5_000), "2 to 5,000"),
+        (0.3, (20, 2_000, 2_000, 2_000), "20 and 2,000"),
+        (0.05, (400, 4_000), "400 and 4,000"),
+    ):
+        rates = np.full(len(trials), rate)
+        name = f"rates, {len(trials)} options, all {rate:g}, trials {said}"
+        yield Setting(name, rates, counts(rates, np.array(trials)))
     for n in (20, 200):
         yield Setting(f"log-normal, 10 options, equal, n = {n}", np.zeros(10), skewed(10, n))
         draw = skewed(10, n, lower_is_better=True)
@@ -138,6 +164,12 @@ def settings() -> Iterator[Setting]:
             means = shapes(options, math.sqrt((1 - correlation) / 20))["linear"]
             draw = paired(means, 20, correlation)
             yield Setting(f"paired at {correlation:g}, {options} options, linear, n = 20", means, draw)
+    for options, rate, n in ((3, 0.5, 20), (10, 0.5, 200), (10, 0.05, 200), (6, 0.9, 500)):
+        rates = np.full(options, rate)
+        yield Setting(f"paired rates, {options} options, all {rate:g}, n = {n}", rates, paired_rates(rates, n, 0.5))
+    for low, high in ((0.4, 0.6), (0.8, 0.9)):
+        rates = np.linspace(low, high, 6)
+        yield Setting(f"paired rates, 6 options, {low:g} to {high:g}, n = 200", rates, paired_rates(rates, 200, 0.5))
 
 
 def data_set(setting: Setting, k: int) -> Estimate:
@@ -147,9 +179,8 @@ def data_set(setting: Setting, k: int) -> Estimate:
 
 def measure(setting: Setting, first: int) -> dict[str, Any]:
     """What a block of data sets adds up to, from this one on: in how many each answer holds, and how wide they are."""
-    numbers = range(first, first + BLOCK)
-    rows = [judged(setting.means, data_set(setting, k), places=k % PLACES == 0) for k in numbers]
-    columns = {name: np.array([row[name] for row in rows if name in row], float) for name in rows[0]}
+    rows = [judged(setting.means, data_set(setting, k)) for k in range(first, first + BLOCK)]
+    columns = {name: np.array([row[name] for row in rows], float) for name in rows[0]}
     columns = {name: each[~np.isnan(each)] for name, each in columns.items()}
     # The conditional interval may be infinite: half of them are no wider than what is told.
     columns["conditional width"][:] = np.median(columns["conditional width"])
@@ -171,10 +202,11 @@ def together(name: str, blocks: list[dict[str, Any]]) -> dict[str, Any]:
     return {"setting": name, "data_sets": sum(each["data_sets"] for each in blocks), **told}
 
 
-def judged(truth: np.ndarray, est: Estimate, *, places: bool) -> dict[str, float]:
+def judged(truth: np.ndarray, est: Estimate) -> dict[str, float]:
     """Which answers hold, and how wide they are."""
     problem, names = est.problem, est.problem.names
-    winner, shrunk, ranks, best_set = est.winner(), est.shrinkage(), est.ranks().to_numpy(), est.best_set()
+    winner, second, top = est.winner(), est.winner(rank=2), est.top(min(TOP, len(names)))
+    shrunk, ranks, best_set = est.shrinkage(), est.ranks().to_numpy(), est.best_set()
     own = {name: float(mean) for name, mean in zip(names, truth, strict=True)}
     good = -truth if problem.lower_is_better else truth
     best = int(good.argmax())
@@ -187,14 +219,10 @@ def judged(truth: np.ndarray, est: Estimate, *, places: bool) -> dict[str, float
         "conditional": (own[winner.option], winner.conditional.interval),
         "hybrid": (own[winner.option], winner.hybrid.interval),
         "recommended": (own[winner.option], winner.recommended.interval),
+        "second": (own[second.option], second.hybrid.interval),
+        "second recommended": (own[second.option], second.recommended.interval),
+        "top": (float(np.mean([own[name] for name in top.options])), top.recommended.interval),
     }
-    if places:
-        second, top = est.winner(rank=2), est.top(min(TOP, len(names)))
-        intervals |= {
-            "second": (own[second.option], second.hybrid.interval),
-            "second recommended": (own[second.option], second.recommended.interval),
-            "top": (float(np.mean([own[name] for name in top.options])), top.recommended.interval),
-        }
     found = {name: float(low <= value <= high) for name, (value, (low, high)) in intervals.items()}
     found |= {f"{name} width": high - low for name, (_, (low, high)) in intervals.items()}
     tied = [each.interval[0] <= own[each.option] <= each.interval[1] for each in winner.tied]
@@ -266,7 +294,7 @@ ANSWERS = {
 SHOWN = ("maximum", "conditional", "hybrid", "recommended", "best set", "ranks", "shrinkage", "shrunk winner", "naive")
 KINDS: dict[str, Callable[[str], bool]] = {
     "normal, n = 20 or more; counts": lambda name: not _odd(name) and not _few(name),
-    "normal, n from 3 to 10": lambda name: not _odd(name) and _few(name),
+    "normal, n from 2 to 10": lambda name: not _odd(name) and _few(name),
     "log-normal, Student's t": lambda name: _odd(name),
 }
 
@@ -276,7 +304,9 @@ def _odd(name: str) -> bool:
 
 
 def _few(name: str) -> bool:
-    return name.endswith(("n = 3", "n = 5", "n = 10", "unequal variances"))  # those have ten observations and more
+    return name.endswith(
+        ("n = 3", "n = 5", "n = 10", "n = 2 to 1,000", "unequal variances")
+    )  # those begin with ten or fewer
 
 
 def results(out: Path, data_sets: int) -> dict[str, dict[str, Any]]:

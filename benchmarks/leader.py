@@ -4,7 +4,8 @@
 
 prints a table. The true means are normal with a spread that is given in standard errors: one number, or drawn for every problem
 between a quarter and two, each doubling as probable as any other. The truth is no count of successes but their probability, given
-the estimates, the spread and the standard errors that the data were drawn with: a few hundred problems tell points apart.
+the estimates, the spread and the standard errors that the data were drawn with: a few hundred problems tell points apart. Of
+counts, true rates are drawn from 3,000 quantiles of a distribution, and the truth is that of one who knows these.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ from __future__ import annotations
 import argparse
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import expit, logit, ndtri, xlog1py, xlogy
 
 import maxmean as mm
 from maxmean.mev.probabilities import best_probabilities
@@ -67,6 +69,54 @@ class Setting:
         return data, best_probabilities(kept * estimates, kept * errors**2)
 
 
+SCORES = ndtri((np.arange(3_000) + 0.5) / 3_000)
+"""Quantiles of the normal distribution."""
+
+
+@dataclass(frozen=True)
+class RateSetting:
+    """Problems of counts."""
+
+    name: str
+    trials: tuple[int, ...]
+    rates: Callable[[np.random.Generator], np.ndarray]
+    """Quantiles of what the true rates are drawn from."""
+
+    def draw(self, rng: np.random.Generator) -> tuple[dict[str, Any], np.ndarray]:
+        """Data as `maxmean.estimate` takes them, and each option's probability of being the best for one who knows the prior."""
+        n, rates = np.array(self.trials), self.rates(rng)
+        k = rng.binomial(n, rng.choice(rates, len(n)))
+        logs = xlogy(k[:, None], rates) + xlog1py((n - k)[:, None], -rates)
+        weights = np.exp(logs - logs.max(axis=1, keepdims=True))
+        weights /= weights.sum(axis=1, keepdims=True)
+        below = np.cumsum(weights, axis=1) - weights / 2
+        truth = np.array([weights[i] @ np.prod(np.delete(below, i, axis=0), axis=0) for i in range(len(n))])
+        return {"successes": k, "trials": n}, truth / truth.sum()
+
+
+def rate_settings() -> Iterator[RateSetting]:
+    """Four with one prior for all problems, which spread by one to two standard errors, and two in which the spread varies."""
+
+    def around(rate: float, n: int) -> Callable[[np.random.Generator], np.ndarray]:
+        unit = (rate * (1 - rate) * n) ** -0.5  # a standard error, in log-odds
+        return lambda rng: expit(logit(rate) + unit * np.exp(rng.uniform(*np.log(ANY))) * SCORES)
+
+    yield RateSetting(
+        "6 rates around 1%, log-odds spread by 0.7, n = 200", (200,) * 6, lambda _: expit(logit(0.01) + 0.7 * SCORES)
+    )
+    yield RateSetting("6 rates around 30%, spread by 5%, n = 100", (100,) * 6, lambda _: 0.3 + 0.05 * SCORES)
+    yield RateSetting(
+        "6 rates around 3%, spread by 1%, n = 1,000", (1_000,) * 6, lambda _: np.maximum(0.03 + 0.01 * SCORES, 1e-6)
+    )
+    yield RateSetting(
+        "4 rates around 5%, log-odds spread by 1, n = 20, 20, 2,000, 2,000",
+        (20, 20, 2_000, 2_000),
+        lambda _: expit(logit(0.05) + SCORES),
+    )
+    yield RateSetting("6 rates around 5%, spread 0.25 to 2, n = 500", (500,) * 6, around(0.05, 500))
+    yield RateSetting("10 rates around 1%, spread 0.25 to 2, n = 1,000", (1_000,) * 10, around(0.01, 1_000))
+
+
 def settings() -> Iterator[Setting]:
     """Ten in which the spread varies, two with little else to go by, and spreads one by one."""
     for options in (3, 10, 50):
@@ -83,7 +133,7 @@ def settings() -> Iterator[Setting]:
             yield Setting(options, spreads=(spread, spread))
 
 
-def measure(setting: Setting, problems: int, seed: int = 0) -> dict[str, float]:
+def measure(setting: Setting | RateSetting, problems: int, seed: int = 0) -> dict[str, float]:
     """The leader's probability of being the best, on average: in truth, as said, and as said without a prior."""
     found = []
     for k in range(problems):
@@ -101,10 +151,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--problems", type=int, default=1_000, help="of each setting (%(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="(%(default)s)")
+    parser.add_argument("--only", default="", help="settings whose names contain this")
     asked = parser.parse_args()
     print("| problems | true | said | difference, standard error | flat prior |")
     print("|---|--:|--:|--:|--:|")
-    for setting in settings():
+    chosen: list[Setting | RateSetting] = [*settings(), *rate_settings()]
+    for setting in (each for each in chosen if asked.only in each.name):
         each = measure(setting, asked.problems, asked.seed)
         points = f"{100 * (each['said'] - each['true']):+.1f} ± {100 * each['error']:.1f}"
         print(

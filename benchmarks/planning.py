@@ -1,4 +1,4 @@
-"""Which number to plan with: root mean squared errors of estimates of the winner's mean and of the largest one, in 41 settings.
+"""Which number to plan with: root mean squared errors of estimates of the winner's mean and of the largest one, in 43 settings.
 
     python benchmarks/planning.py --workers 2
 
@@ -21,6 +21,7 @@ import numpy as np
 from kept import arguments, complete, keep, read
 
 import maxmean as mm
+from maxmean.mev.inference import Shrinkage, ShrinkageRate
 
 Draw = Callable[[np.random.Generator], tuple[np.ndarray, dict[str, Any]]]
 WINNER = ("naive", "conditional", "hybrid", "ke", "shrinkage", "recommended")
@@ -71,7 +72,7 @@ def gaussian(means: Callable[[np.random.Generator], np.ndarray], n: int, sd: np.
     return draw
 
 
-def counts(rates: np.ndarray, n: int) -> Draw:
+def counts(rates: np.ndarray, n: int | np.ndarray) -> Draw:
     return lambda rng: (rates, {"successes": rng.binomial(n, rates), "trials": n})
 
 
@@ -99,6 +100,10 @@ def settings() -> Iterator[Setting]:
         rates = np.linspace(rate / 2, rate, 10)
         error = math.sqrt(rate * (1 - rate) / n)
         yield Setting(f"10 rates, {rate / 2:g} to {rate:g}, n = {n:,}", error, counts(rates, n))
+    draw = counts(np.array([0.1, 0.01, 0.01, 0.01]), np.array([10, 1_000, 1_000, 1_000]))
+    yield Setting("4 rates, 0.1 with n = 10, three of 0.01 with n = 1,000", math.sqrt(0.09 / 10), draw)
+    draw = counts(np.linspace(0.02, 0.05, 6), np.array([50, 2_000, 50, 2_000, 50, 2_000]))
+    yield Setting("6 rates, 0.02 to 0.05, n = 50 and 2,000", math.sqrt(0.05 * 0.95 / 2_000), draw)
     for options in (3, 10):
         yield Setting(f"{options} options, normal, paired, n = 8", 8**-0.5, paired(options, 8))
 
@@ -108,11 +113,13 @@ def found(est: Any, rng: np.random.Generator) -> tuple[str, dict[str, float], di
     winner, problem = est.winner(), est.problem
     low, high = min(problem.means), max(problem.means)
     shrunk = problem.shrinkage
-    weights, means, errors = shrunk.parts
+    assert isinstance(shrunk, Shrinkage | ShrinkageRate)
+    weights, first, second = shrunk.parts  # means and standard deviations, or the parameters of Beta distributions
     options = np.arange(len(problem.names))
     chosen = (rng.random((400, 1, len(options))) > np.cumsum(weights, axis=0)).sum(axis=1)
     chosen = np.minimum(chosen, len(weights) - 1)  # [draws, options]: which part of each option's posterior
-    drawn = means[chosen, options] + errors[chosen, options] * rng.standard_normal(chosen.shape)
+    drawing = rng.normal if isinstance(shrunk, Shrinkage) else rng.beta
+    drawn = drawing(first[chosen, options], second[chosen, options])
     own = {
         "naive": winner.naive,
         "conditional": min(max(winner.conditional.value, low), high),

@@ -7,24 +7,29 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
 from maxmean.deep.registry import REGISTRY
 from maxmean.lab.aggregate import band
+from maxmean.lab.experiment import Results
 from maxmean.lab.experiments import EXPERIMENTS
+from maxmean.lab.experiments.ads.figures import region_map
 from maxmean.lab.experiments.minatar.ends import other_seeds
 from maxmean.lab.experiments.minatar.variants import MIDDLE_RATE
-from maxmean.lab.experiments.which import draw_map
+from maxmean.lab.experiments.which import estimator_map
 from maxmean.lab.figures import canvas, caption, inline_svg, line
 from maxmean.lab.run import SHIPPED, load_best
 from maxmean.lab.store import Store
 
 CLASSES = "<!-- classes -->"
-MAP = "<!-- map -->"
+MAP = re.compile(r"<!-- map: ([a-z-]+) -->")
+MAPS: dict[str, Callable[[Results[Any]], Figure]] = {"which": estimator_map, "ads": region_map}
 CURVE = re.compile(r"<!-- curve: ([a-z-]+) -->")
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.S)
 ROLE = re.compile(r":(?:func|class|mod|meth|data|attr):`~?([^`]+)`")
@@ -48,17 +53,17 @@ def class_table() -> str:
 def on_page_content(content: str, **_: Any) -> str:
     """Put curves and formulas in their places."""
     content = CURVE.sub(lambda found: curve(found[1]), content)
-    content = content.replace(MAP, estimator_map()) if MAP in content else content
+    content = MAP.sub(lambda found: drawn_map(found[1]), content)
     return FORMULA.sub(lambda found: formula(html.unescape(found[2]), block=found[1] == "div"), content)
 
 
 @cache
-def estimator_map() -> str:
+def drawn_map(experiment: str) -> str:
     """Which estimator has the least error, as a picture."""
-    results = load_best(Store(SHIPPED, create=False), EXPERIMENTS["which"])
+    results = load_best(Store(SHIPPED, create=False), EXPERIMENTS[experiment])
     if results is None:
-        raise RuntimeError("the map of the estimators does not ship with this package")
-    return f'<figure class="curve">{inline_svg(draw_map(results), "which")}</figure>'
+        raise RuntimeError(f"the map of {experiment} does not ship with this package")
+    return f'<figure class="curve">{inline_svg(MAPS[experiment](results), experiment)}</figure>'
 
 
 def formula(latex: str, *, block: bool) -> str:

@@ -5,31 +5,28 @@ from __future__ import annotations
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from minatar_note import note_tables
+from page_parts import as_cell, as_table, between_marks, game_title, with_interval
 
-from maxmean.lab.claims import BEYOND, IN_PART, Measured, Verdict, by_origin
+from maxmean.lab.claims import BEYOND, IN_PART, Verdict, by_origin
 from maxmean.lab.experiment import Results
 from maxmean.lab.experiments import EXPERIMENTS
-from maxmean.lab.experiments.minatar.claims import UNBIASED
+from maxmean.lab.experiments.ads.figures import errors_of as ad_errors
+from maxmean.lab.experiments.ads.settings import PLACES, Cell
 from maxmean.lab.experiments.minatar.ends import Ends, mean_over_games
+from maxmean.lab.experiments.minatar.parts import UNBIASED
 from maxmean.lab.experiments.minatar.variants import ADAPTIVE, ALPHAS, VARIANTS, power
 from maxmean.lab.experiments.which import APART, errors_of
 from maxmean.lab.run import SHIPPED, load_best, verdicts
 from maxmean.lab.store import Store
 
 HERE = Path(__file__).parent
-
-
-COMPARED = {
-    "D1": [("breakout", "dqn", "ddqn"), ("seaquest", "dqn", "ddqn")],
-    "D2": [("breakout", "te-bdqn(0.2)", "te-bdqn(0.1)"), ("asterix", "te-bdqn(0.4)", "te-bdqn(0.3)")],
-}
-"""The differences of bias for which the study has more seeds than for the others, by the claim that they are margins of."""
 
 
 def main() -> None:
@@ -43,8 +40,10 @@ def pages() -> dict[str, str]:
     store = Store(SHIPPED, create=False)
     study = load_best(store, EXPERIMENTS["minatar"])
     which = load_best(store, EXPERIMENTS["which"])
+    ads = load_best(store, EXPERIMENTS["ads"])
     assert study is not None
     assert which is not None
+    assert ads is not None
     ends = Ends(study)
     judged = verdicts(store)
     sentences = tomllib.loads((HERE / "verdicts.toml").read_text())
@@ -55,8 +54,9 @@ def pages() -> dict[str, str]:
             "numbers": numbers(judged),
         },
         "bias.md": {"agents": agent_table(study, ends), "alpha": alpha_table(ends)},
-        "estimators.md": {"regret": regret_table(which), "errors": errors_table(which)},
-        "notes/minatar.md": {"seeds": seeds_table(study), "longer": longer_table(study)},
+        "estimators.md": {"regret": regret_table(which), "errors": errors_table(which), "gaps": gap_table(ads)},
+        "notes/ads.md": {"places": places_table(ads), "shares": shares_table(judged)},
+        "notes/minatar.md": note_tables(study, judged),
         "notes/bias.md": {
             "alphas": alphas_table(ends),
             "returns": return_table(ends),
@@ -64,7 +64,7 @@ def pages() -> dict[str, str]:
             "rates": rate_table(ends),
         },
     }
-    return {page: _between((HERE / page).read_text(), parts) for page, parts in tables.items()}
+    return {page: between_marks((HERE / page).read_text(), parts) for page, parts in tables.items()}
 
 
 def count(judged: Sequence[Verdict]) -> str:
@@ -88,9 +88,9 @@ def verdict_table(judged: Sequence[Verdict], sentences: Mapping[str, Mapping[str
             raise ValueError(
                 f"{verdict.id} {verdict.verdict}, and its sentence was written for {sentence['verdict']}: see verdicts.toml"
             )
-        rows[verdict.beyond].append([verdict.id, _cell(verdict.statement), f"**{verdict.label}**", sentence["found"]])
+        rows[verdict.beyond].append([verdict.id, as_cell(verdict.statement), f"**{verdict.label}**", sentence["found"]])
     tables = [
-        _table(["claim", said, "verdict", "what we found"], rows[beyond], right=False)
+        as_table(["claim", said, "verdict", "what we found"], rows[beyond], right=False)
         for said, beyond in (("the paper says", False), (BEYOND, True))
         if rows[beyond]
     ]
@@ -106,10 +106,10 @@ def _folded(verdict: Verdict) -> str:
     where = BEYOND if verdict.beyond else f"section {verdict.where}"
     head = f"{verdict.id} {verdict.label} ({verdict.experiment}, {verdict.scale} scale, {where})"
     note = f"{verdict.note}\n\n" if verdict.note else ""
-    rows = [[_cell(name), str(number)] for name, number in verdict.measured.items()]
+    rows = [[as_cell(name), str(number)] for name, number in verdict.listed.items()]
     return (
         f'<details markdown="1">\n<summary>{head}</summary>\n\n{note}'
-        f"{_table(['measured', 'value [95% interval]'], rows)}\n</details>\n"
+        f"{as_table(['measured', 'value [95% interval]'], rows)}\n</details>\n"
     )
 
 
@@ -123,7 +123,7 @@ def regret_table(which: Results[Any]) -> str:
         n, options, spread = over[name].idxmax()
         where = f"{options} options, spread {spread:g}, {n} observations"
         rows.append([f"`{name}`", f"{over[name].max():.0%}", where])
-    return _table(["estimator", "largest excess", "where"], rows)
+    return as_table(["estimator", "largest excess", "where"], rows)
 
 
 def errors_table(which: Results[Any]) -> str:
@@ -133,37 +133,51 @@ def errors_table(which: Results[Any]) -> str:
         [str(options), f"{spread:g}", *(f"**{each:.2f}**" if each == row.min() else f"{each:.2f}" for each in row)]
         for (options, spread), row in cells.iterrows()
     ]
-    return _table(["options", "spread", *(f"`{name}`" for name in cells.columns)], rows)
+    return as_table(["options", "spread", *(f"`{name}`" for name in cells.columns)], rows)
 
 
-def seeds_table(study: Results[Any]) -> str:
-    """The margins with more seeds: over those that all have, over the further ones alone, and over all, which is judged."""
-    new = study.table["seed"] >= study.settings.seeds
-    looks = [Ends(replace(study, table=study.table[rows])) for rows in (~new, new, new | ~new)]
-    few, more, every = (len(ends("bias", *COMPARED["D1"][0][:2])) for ends in looks)
-    rows = [
-        [
-            f"{claim}, {_title(game)}: bias of `{higher}` above `{lower}`'s",
-            *(str(Measured.difference(ends("bias", game, higher), ends("bias", game, lower))) for ends in looks),
-        ]
-        for claim, compared in COMPARED.items()
-        for game, higher, lower in compared
-    ]
-    return _table(["margin [95% interval]", f"first {few} seeds", f"{more} further ones", f"all {every}, judged"], rows)
-
-
-def longer_table(study: Results[Any]) -> str:
-    """The runs that are longer than the study's, by million steps: means over the half million before."""
+def gap_table(ads: Results[Any]) -> str:
+    """Which estimator has the least error, by how far the best ad lies ahead of the next; rates evenly spaced or at random."""
+    errors = ad_errors(ads).loc[["even", "random"]]
+    gaps = np.array([ads.settings.gap(Cell(*cell)) for cell in errors.index])
     rows = []
-    every = pd.concat(study.apart.values())
-    for (game, rate, variant), table in every.groupby(["game", "learning_rate", "variant"]):
-        for million in range(1, int(table["step"].max() // 1_000_000) + 1):
-            end = million * 1_000_000
-            window = table[(table["step"] > end - 500_000) & (table["step"] <= end)]
-            runs = window.groupby("seed")[["test_return", "bias", "value"]].mean()
-            numbers = (_number(runs[column].to_numpy(), column) for column in runs)
-            rows.append([_title(game), f"`{variant}`", power(rate), str(million), *numbers])
-    return _table(["game", "agent", "learning rate", "million steps", "return", "bias", "mean Q"], rows)
+    for low, high in pairwise((0, 0.5, 1, 2, np.inf)):
+        some = errors[(gaps >= low) & (gaps < high)]
+        first = (
+            f"{low:g} to {high:g}" if low and high < np.inf else f"below {high:g}" if not low else f"{low:g} or more"
+        )
+        rows.append([first, *_least_counts(some, ("ae", "ke", "we", "me")), f"{_loss(some):.0%}"])
+    head = ["best ad ahead of the next, in standard errors", "`ae` has the least error", "`ke`", "`we`", "`me`"]
+    return as_table([*head, "`ke` loses at most"], rows)
+
+
+def places_table(ads: Results[Any]) -> str:
+    """In how many settings of the region each estimator has the least error, by where the rates lie."""
+    errors = ad_errors(ads)
+    rows = [[PLACES[place], *_least_counts(errors.loc[place], errors.columns)] for place in ads.settings.region_places]
+    rows.append(["all", *_least_counts(errors, errors.columns)])
+    return as_table(["least error", *(f"`{name}`" for name in errors.columns)], rows)
+
+
+def _least_counts(errors: pd.DataFrame, names: Iterable[str]) -> list[str]:
+    best = errors.idxmin(axis=1)
+    return [str((best == name).sum()) for name in names]
+
+
+def _loss(errors: pd.DataFrame) -> float:
+    return float((errors["ke"] / errors.min(axis=1) - 1).max())
+
+
+def shares_table(judged: Sequence[Verdict]) -> str:
+    """In what share of the region each statement of A1 and A2 is seen to hold, and where the rates lie in each way."""
+    rows: dict[str, list[str]] = {}
+    for verdict in judged:
+        if verdict.id in ("A1", "A2"):
+            for name, number in verdict.measured.items():
+                if name.startswith("share of "):
+                    _, what = name.split(" in which ")
+                    rows.setdefault(f"{verdict.id}: {what}", []).append(f"{number.value:.0%}")
+    return as_table(["seen to hold in", "the region", *PLACES], [[name, *cells] for name, cells in rows.items()])
 
 
 def agent_table(study: Results[Any], ends: Ends) -> str:
@@ -171,10 +185,10 @@ def agent_table(study: Results[Any], ends: Ends) -> str:
     near = often_near_zero(study, ends.rate)
     shares = {name: mean_over_games(ends.shares("test_return", name)) for name in VARIANTS}
     rows = [
-        [f"`{name}`", _number(shares[name], "share"), _range(ends, name), f"{near[name]:.0%}"]
+        [f"`{name}`", with_interval(shares[name], "share"), _range(ends, name), f"{near[name]:.0%}"]
         for name in sorted(VARIANTS, key=lambda name: -shares[name].value)
     ]
-    return _table(["agent", "return, share of the best", "bias, share of mean Q", "near zero"], rows)
+    return as_table(["agent", "return, share of the best", "bias, share of mean Q", "near zero"], rows)
 
 
 def _range(ends: Ends, name: str) -> str:
@@ -186,8 +200,10 @@ def _range(ends: Ends, name: str) -> str:
 def alpha_table(ends: Ends) -> str:
     """TE-BDQN's bias by alpha, and BDQN's, whose heads have Double DQN's target."""
     names = [*(f"te-bdqn({alpha})" for alpha in ALPHAS), "bdqn"]
-    rows = [[_title(game), *(_number(ends("bias", game, name), "bias") for name in names)] for game in ends.games]
-    return _table(["bias", f"alpha {ALPHAS[0]}", *map(str, ALPHAS[1:]), "BDQN"], rows)
+    rows = [
+        [game_title(game), *(with_interval(ends("bias", game, name), "bias") for name in names)] for game in ends.games
+    ]
+    return as_table(["bias", f"alpha {ALPHAS[0]}", *map(str, ALPHAS[1:]), "BDQN"], rows)
 
 
 def alphas_table(ends: Ends) -> str:
@@ -196,8 +212,10 @@ def alphas_table(ends: Ends) -> str:
     rows = []
     for game in ends.games:
         for title, column in (("mean Q", "value"), ("return", "test_return")):
-            rows.append([f"{_title(game)}, {title}", *(_number(ends(column, game, name), column) for name in names)])
-    return _table(["TE-BDQN", f"alpha {ALPHAS[0]}", *map(str, ALPHAS[1:]), "BDQN"], rows)
+            rows.append(
+                [f"{game_title(game)}, {title}", *(with_interval(ends(column, game, name), column) for name in names)]
+            )
+    return as_table(["TE-BDQN", f"alpha {ALPHAS[0]}", *map(str, ALPHAS[1:]), "BDQN"], rows)
 
 
 def return_table(ends: Ends) -> str:
@@ -206,22 +224,22 @@ def return_table(ends: Ends) -> str:
     rows = [
         [
             f"`{name}`",
-            *(_number(ends("test_return", game, name), "test_return") for game in ends.games),
-            _number(shares[name], "share"),
+            *(with_interval(ends("test_return", game, name), "test_return") for game in ends.games),
+            with_interval(shares[name], "share"),
         ]
         for name in sorted(VARIANTS, key=lambda name: -shares[name].value)
     ]
-    return _table(["return", *map(_title, ends.games), "of the best"], rows)
+    return as_table(["return", *map(game_title, ends.games), "of the best"], rows)
 
 
 def bias_table(study: Results[Any], ends: Ends) -> str:
     """Every agent's bias, and how often it is near zero: the one that is most often so first."""
     near = often_near_zero(study, ends.rate)
     rows = [
-        [f"`{name}`", *(_number(ends("bias", game, name), "bias") for game in ends.games), f"{near[name]:.0%}"]
+        [f"`{name}`", *(with_interval(ends("bias", game, name), "bias") for game in ends.games), f"{near[name]:.0%}"]
         for name in sorted(VARIANTS, key=lambda name: -near[name])
     ]
-    return _table(["bias", *map(_title, ends.games), "near zero"], rows)
+    return as_table(["bias", *map(game_title, ends.games), "near zero"], rows)
 
 
 def rate_table(ends: Ends) -> str:
@@ -239,11 +257,11 @@ def rate_table(ends: Ends) -> str:
         ):
             for name in names:
                 cells = [
-                    _number(ends(column, game, name, rate), column) if name in run.get(rate, ()) else ""
+                    with_interval(ends(column, game, name, rate), column) if name in run.get(rate, ()) else ""
                     for rate in rates
                 ]
-                rows.append([f"{_title(game)}, {title} of `{name}`", *cells])
-    return _table(["learning rate", *map(power, rates)], rows)
+                rows.append([f"{game_title(game)}, {title} of `{name}`", *cells])
+    return as_table(["learning rate", *map(power, rates)], rows)
 
 
 def often_near_zero(study: Results[Any], rate: float) -> dict[str, float]:
@@ -254,37 +272,6 @@ def often_near_zero(study: Results[Any], rate: float) -> dict[str, float]:
     near = means["bias"].abs() < UNBIASED * means["value"].abs()
     by_game = near.groupby(["variant", "game"]).mean()
     return {str(name): float(share) for name, share in by_game.groupby("variant").mean().items()}
-
-
-def _number(runs: np.ndarray | Measured, column: str) -> str:
-    """The mean of the runs, or what was measured of them, with half of its interval."""
-    found = runs if isinstance(runs, Measured) else Measured.mean(runs)
-    digits = {"bias": 2, "value": 1, "share": 2, "alpha": 2}.get(column, 0 if found.value >= 100 else 1)
-    return f"{found.value:.{digits}f} ± {found.high - found.value:.{digits}f}"
-
-
-def _title(game: str) -> str:
-    return game.replace("_", " ").title()
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]], *, right: bool = True) -> str:
-    lines = [head, ["---", *["--:" if right else "---"] * (len(head) - 1)], *rows]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
-
-
-def _between(text: str, parts: dict[str, str]) -> str:
-    for name, part in parts.items():
-        begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
-        before, found, rest = text.partition(begin)
-        _, closed, after = rest.partition(end)
-        if not (found and closed):
-            raise ValueError(f"a page has no marks for '{name}'")
-        text = before + begin + part + end + after
-    return text
 
 
 if __name__ == "__main__":

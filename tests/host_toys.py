@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
 import numpy as np
@@ -116,6 +116,45 @@ class GatedByObservation(Gated):
 
     def _see(self) -> Any:
         return {"observation": super()._see(), "action_mask": np.array(self.legal(), np.int8)}
+
+
+class FakeModel:
+    """Has what a model of Stable-Baselines3 has, without it."""
+
+    gamma, device = 0.5, "cpu"
+    normaliser: Any = None
+    """The ``VecNormalize`` that it learns in."""
+    _last_obs: Any = "where it was"
+
+    def __init__(self, env: Any, act: Callable[[Any], Any]) -> None:
+        import torch
+
+        class Policy(torch.nn.Module):
+            def obs_to_tensor(self, seen: Any) -> tuple[Any, bool]:
+                return torch.as_tensor(np.asarray(seen), dtype=torch.float32)[None], False
+
+            def scale_action(self, action: Any) -> Any:
+                return action
+
+        self.env, self.act, self.policy = env, act, Policy()
+        self.observation_space, self.action_space = env.observation_space, env.action_space
+
+    if TYPE_CHECKING:
+
+        def __setattr__(self, name: str, value: Any) -> None: ...  # its networks are given afterwards
+
+    def predict(self, seen: Any, deterministic: bool) -> tuple[Any, None]:
+        assert deterministic
+        return np.asarray(self.act(seen)), None
+
+    def get_env(self) -> Any:
+        return self.env
+
+    def get_vec_normalize_env(self) -> Any:
+        return self.normaliser
+
+
+FakeModel.__module__ = "stable_baselines3.fake"
 
 
 GATED: dict[str, type[Gated]] = {"method": GatedByMethod, "info": GatedByInfo, "observation": GatedByObservation}

@@ -128,7 +128,7 @@ VICTIMS = {
 }
 
 
-def _content(path: Path) -> bytes:
+def content(path: Path) -> bytes:
     """What is in a file; of safetensors, which writes its texts in any order, what it says."""
     if path.suffix != ".safetensors":
         return path.read_bytes()
@@ -237,7 +237,7 @@ class Killing:
 
     def _results(self) -> dict[str, bytes]:
         found = sorted({path for pattern in self.victim.results for path in self.out.glob(pattern)})
-        return {str(path.relative_to(self.out)): _content(path) for path in found if not half_written(path)}
+        return {str(path.relative_to(self.out)): content(path) for path in found if not half_written(path)}
 
     def _child(self, number: int, disturb: Callable[[subprocess.Popen[str]], None]) -> bool:
         """One process, disturbed; whether it has come to its end all the same."""

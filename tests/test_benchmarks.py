@@ -7,6 +7,7 @@ import json
 import re
 import runpy
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ def test_every_setting_of_the_coverage_has_its_truth(coverage: Any) -> None:
 def test_pages_say_how_many_settings_there_are(coverage: Any) -> None:
     number = len(list(coverage.settings()))
     root = BENCHMARKS.parent
-    pages = ("README.md", "docs/statistics.md", "docs/notes/inference.md", "benchmarks/coverage.py")
+    pages = ("README.md", "docs/intervals.md", "docs/notes/inference.md", "benchmarks/coverage.py")
     for page in pages:
         (found,) = re.findall(
             r"\b(\d+) (?:simulated )?settings(?= with known truth|\. 95%)", (root / page).read_text("utf-8")
@@ -59,15 +60,33 @@ def test_pages_say_how_many_settings_there_are(coverage: Any) -> None:
         assert int(found) == number, page
 
 
+def test_the_guide_has_the_least_shares_of_the_notes() -> None:
+    """Of each answer, in the two kinds of data that the guide speaks of."""
+    notes, guide = (
+        (BENCHMARKS.parent / "docs" / page).read_text("utf-8") for page in ("notes/inference.md", "intervals.md")
+    )
+    worst = notes.partition("<!-- coverage: worst -->")[2].partition("<!-- end of worst -->")[0]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in worst.splitlines() if line.startswith("|")]
+    least = {row[0]: [cell.partition(" ")[0] for cell in row[1:3]] for row in rows[2:]}
+    for row, answers in (
+        ("maximum", ["maximum"]),
+        ("winner: conditional, hybrid, recommended", ["conditional", "hybrid", "recommended"]),
+        ("best set, ranks", ["best set", "ranks"]),
+        ("the naive interval of the winner", ["naive"]),
+    ):
+        shares = [", ".join(least[answer][kind] for answer in answers) for kind in (0, 1)]
+        assert f"| {row} | {shares[0]} | {shares[1]} |" in guide
+
+
 def test_where_lower_is_better_the_smallest_is_the_best(coverage: Any) -> None:
     """Far apart, so that every answer is certain: the first has the smallest mean, and ranks the first."""
     truth, spread = np.array([0.0, 100.0, 200.0]), np.array([-1.0, 0.0, 1.0])
     for values, lower in ((truth, True), (-truth, False)):
         est = mm.estimate([each + spread for each in values], lower_is_better=lower)
-        found = coverage.judged(values, est, places=False)
+        found = coverage.judged(values, est)
         assert found["maximum"] == found["best set"] == found["ranks"] == 1.0
         assert found["best set size"] == 1
-        wrong = coverage.judged(-values, est, places=False)
+        wrong = coverage.judged(-values, est)
         assert wrong["best set"] == wrong["ranks"] == 0.0
 
 
@@ -85,7 +104,7 @@ def test_coverage_is_counted_and_kept(coverage: Any, monkeypatch: pytest.MonkeyP
     """Two blocks of twelve data sets are one of 24, but for the median width of the conditional interval."""
     name = "Gaussian, 3 options, equal, n = 5"
     setting = next(each for each in coverage.settings() if each.name == name)
-    whole = [coverage.judged(setting.means, coverage.data_set(setting, k), places=True) for k in range(24)]
+    whole = [coverage.judged(setting.means, coverage.data_set(setting, k)) for k in range(24)]
     monkeypatch.setattr(coverage, "BLOCK", 12)
     for first in (0, 12):
         coverage.compute(coverage.block(name, first), tmp_path, "")
@@ -163,3 +182,106 @@ def test_lifts_plans_and_looks_are_counted(monkeypatch: pytest.MonkeyPatch, tmp_
     assert max(looked[name] for name in ("winner", "maximum", "lift")) <= 0.3
     kept = plans.measure(next(each for each in plans.settings() if "far apart" in each.name), 30)
     assert 0.5 <= kept["reached"] <= 1.0
+
+
+def test_the_loop_beside_measure_bias_finds_the_same(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """With an untrained network: in the same episodes but for rounding, in others within four standard errors."""
+    pytest.importorskip("torch")
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    measure = importlib.import_module("measure")
+    case = measure.CASES["network as CleanRL's, CartPole-v1"]._replace(steps=1)
+    found = measure.measure(case, 20)
+    assert found["same"] == pytest.approx(found["ours"], rel=1e-4)
+    assert measure.apart(found) < 4.0
+    measure.kept.keep(found, tmp_path)
+    assert f"{found['ours']:+.3f} ± {found['error']:.3f}" in measure.table(tmp_path)
+
+
+@pytest.fixture
+def host_gpu(monkeypatch: pytest.MonkeyPatch) -> Any:
+    pytest.importorskip("torch")
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    return importlib.import_module("host_gpu")
+
+
+def test_both_sides_of_a_comparison_learn_as_often(host_gpu: Any) -> None:
+    """From two environments, with two updates in every third call after the warm-up: in 24 calls these are eight less two."""
+    ours, peers = importlib.import_module("host_ours"), importlib.import_module("host_peers")
+    load = peers.Load("minatar", 2, 3, 2, 500, 12)
+    agent, loop = ours.host_agent("dqn", load), peers.Loop(load, "cpu")
+    ours.advancing(agent)(24)
+    loop.advance(24)
+    steps = [int(state["step"]) for state in loop.optimizer.state.values()]
+    assert agent.driver.clock.updates == 12
+    assert steps == [12] * 6
+    assert agent.driver.clock.stored == loop.stored == 48
+    here, there = (
+        sum(each.size for each in _arrays(weights)) for weights in (agent.driver.run.learner.weights, loop.q)
+    )
+    assert here == there
+
+
+def _arrays(weights: Any) -> list[Any]:
+    import jax
+
+    return (
+        [each.detach().numpy() for each in weights.parameters()]
+        if hasattr(weights, "parameters")
+        else jax.tree.leaves(weights)
+    )
+
+
+def test_frames_that_stand_for_a_game_roll_on(host_gpu: Any) -> None:
+    worlds = importlib.import_module("host_worlds")
+    env = worlds.Frames(2, seconds=0.002)
+    before, _ = env.reset(seed=0)
+    assert not before[:, :-1].any()
+    begin, ends = time.perf_counter(), 0
+    for _ in range(worlds.EPISODE):
+        after, _, over, truncated, info = env.step(np.zeros(2, np.int64))
+        assert not truncated.any()
+        reached = info["final_obs"] if over.any() else after
+        np.testing.assert_array_equal(reached[:, :-1], before[:, 1:])
+        assert not after[over, :-1].any()
+        before, ends = after, ends + over.sum()
+    assert ends == 2 - 1  # the second began in the middle of an episode
+    assert time.perf_counter() - begin > 0.002 * worlds.EPISODE
+
+
+def test_a_rate_is_compared_with_the_best_peer_in_the_same_place(host_gpu: Any) -> None:
+    def turns(*rates: float) -> list[dict[str, Any]]:
+        return [{"rate": rate, "device": "abacus"} for rate in rates]
+
+    first, other = host_gpu.LOADS[:2]
+    found = host_gpu.table(
+        {
+            host_gpu.Case("dqn", first): turns(10.0, 30.0, 20.0),
+            host_gpu.Case("Stable-Baselines3", first): turns(4.0),
+            host_gpu.Case("PyTorch loop", first): turns(5.0),
+            host_gpu.Case("dqn", other): turns(7.0),
+            host_gpu.Case("ke-bdqn", other): [],
+        }
+    )
+    rows = [line.split(" | ")[1:] for line in found.splitlines()[2:]]
+    assert [row[:4] for row in rows] == [
+        ["dqn", "20", "10 to 30", "4.00"],
+        ["Stable-Baselines3", "4", "4 to 4", ""],
+        ["PyTorch loop", "5", "5 to 5", ""],
+        ["dqn", "7", "7 to 7", ""],
+    ]
+
+
+def test_standing_cases_take_turns(host_gpu: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """What libraries print is no answer, the first turn does not count, and a case that breaks is left out and named."""
+    standing = importlib.import_module("standing")
+    script = tmp_path / "script.py"
+    script.write_text(
+        f"import sys\nsys.path.insert(0, {str(BENCHMARKS)!r})\nfrom standing import stand\nturns = []\n"
+        "def turn():\n    print('hello'); turns.append(sys.argv[2]); assert turns != ['b', 'b'], 'enough'\n"
+        "    return {'turns': turns}\nstand(turn)\n"
+    )
+    assert standing.in_turns(str(script), {"a": {}, "b": {}}, [], 2) == {
+        "a": [{"turns": ["a"] * 2}, {"turns": ["a"] * 3}]
+    }
+    assert "left out: b" in (said := capfd.readouterr().err)
+    assert "AssertionError: enough" in said

@@ -10,8 +10,8 @@ import maxmean
 ROOT = Path(maxmean.__file__).parent
 
 FLOORS = (
-    ("errors",),
-    ("lazy", "storage", "untrusted"),
+    ("errors", "luck"),
+    ("cluster", "lazy", "storage", "untrusted"),
     ("drawing",),
     ("mev",),
     ("envs", "tabular"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import re
+import tomllib
 from pathlib import Path
 from types import ModuleType
 
@@ -17,6 +18,8 @@ from maxmean.lab.claims import Measured, Verdict
 from maxmean.lab.experiment import Results
 from maxmean.lab.experiments.minatar.study import Settings
 from maxmean.lab.experiments.minatar.variants import LABELS
+from maxmean.lab.run import SHIPPED, verdicts
+from maxmean.lab.store import Store
 from seldom import slow
 
 ROOT = Path(__file__).parents[1]
@@ -41,7 +44,12 @@ def build() -> ModuleType:
 
 def test_the_documented_numbers_are_those_of_the_shipped_results() -> None:
     fresh = script("write_results").pages()
-    assert set(fresh) == {"bias.md", "estimators.md", "reproduction.md", "notes/bias.md", "notes/minatar.md"}
+    assert set(fresh) == {
+        "bias.md",
+        "estimators.md",
+        "reproduction.md",
+        *(f"notes/{name}.md" for name in ("ads", "bias", "minatar")),
+    }
     for page, text in fresh.items():
         assert (ROOT / "docs" / page).read_text() == text
 
@@ -57,6 +65,44 @@ def test_every_claim_has_a_sentence_that_was_written_for_its_verdict() -> None:
         table([verdict], {})
     with pytest.raises(ValueError, match="a sentence but no claim: Y1"):
         table([], {"Y1": {"verdict": "holds", "found": "It is."}})
+
+
+def test_the_numbers_of_the_sentences_are_those_that_were_measured() -> None:
+    judged = {verdict.id: verdict for verdict in verdicts(Store(SHIPPED, create=False))}
+    found = {name: each["found"] for name, each in tomllib.loads((ROOT / "docs" / "verdicts.toml").read_text()).items()}
+
+    def share(claim: str, what: str) -> str:
+        return f"{judged[claim].measured[f'share of the region in which {what}'].value:.0%}"
+
+    ke, te = (share("A1", f"{name} beats me, cve and we") for name in ("ke", "te"))
+    assert f"KE beats all three in {ke}, TE(0.1) in {te}, both in {len(judged['A1'].parts.hold)}:" in found["A1"]
+    wins = {
+        name: sum(each.low > 0 for what, each in judged["A1"].measured.items() if f"saved by {name} against" in what)
+        for name in ("ke", "te")
+    }
+    assert f"Of our first six settings, KE wins in {wins['ke']} and TE in {wins['te']}." in found["A1"]
+    varies, biased, me, cve = (
+        share("A2", what) for what in ("cve varies most", "me is biased upwards", "we beats me", "we beats cve")
+    )
+    every = f"all of it in {len(judged['A2'].parts.hold)}."
+    assert (
+        f"DE varies most in {varies}, ME's bias shows in {biased}, WE beats ME in {me} and DE in {cve}, {every}"
+        in found["A2"]
+    )
+    excess = {
+        name.removeprefix("largest excess of "): each.value
+        for name, each in judged["E2"].measured.items()
+        if name.startswith("largest excess")
+    }
+    assert f"The largest excess is about {excess['ke']:.0%}." in found["E1"]
+    assert sorted(excess, key=lambda name: excess[name])[:2] == ["ke", "te"]
+    assert f"is TE's, {excess['te']:.0%}; that of the largest mean is about {round(excess['me'], 1):.0%}" in found["E2"]
+    equal, spread = (
+        judged["E3"].measured[f"margin: next best error above that of {name}, least"] for name in ("ae", "me")
+    )
+    assert round(4 * equal.value) == 1
+    assert round(200 * spread.value) == 1
+    assert "by about a quarter at least; at eight standard errors by as little as half a percent" in found["E3"]
 
 
 def test_claims_beyond_the_paper_have_a_table_and_a_count_of_their_own() -> None:
@@ -86,7 +132,7 @@ def test_the_numbers_of_a_claim_are_folded_and_complete() -> None:
 
 def test_a_page_without_marks_is_refused() -> None:
     with pytest.raises(ValueError, match="no marks for 'alpha'"):
-        script("write_results")._between("text\n", {"alpha": "| a |\n"})
+        script("page_parts").between_marks("text\n", {"alpha": "| a |\n"})
 
 
 def test_every_algorithm_has_its_page_and_every_page_its_curve(build: ModuleType) -> None:
@@ -164,7 +210,8 @@ def test_the_navigation_names_every_page() -> None:
 
 
 def test_the_map_of_the_estimators_is_drawn_from_the_shipped_table(build: ModuleType) -> None:
-    drawn = build.on_page_content(f"<p>{build.MAP}</p>")
+    drawn = build.on_page_content("<p><!-- map: which --></p>")
     assert drawn.startswith('<p><figure class="curve"><svg')
     assert "spread of the true means" in drawn
+    assert set(build.MAPS) == set(build.MAP.findall((ROOT / "docs" / "estimators.md").read_text()))
     assert build.on_page_content("<p>nothing</p>") == "<p>nothing</p>"

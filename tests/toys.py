@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from rich.console import Console
 
 from maxmean.lab.claims import Finding, Measured
 from maxmean.lab.experiment import Experiment, Results
+from maxmean.lab.gpu import Load
 
 if TYPE_CHECKING:  # every worker process imports this module
     from matplotlib.figure import Figure
@@ -48,6 +51,64 @@ class Toy(Experiment[Settings]):
 
     def figures(self, results: Results[Settings]) -> dict[str, Figure]:
         return {}
+
+
+class GpuToy(Toy):
+    """As if for a GPU: a shard takes a moment and one byte, says a line, and writes down when it begins and ends.
+
+    The later ones are the longer ones. One that is told of company goes on when so many have begun, so that they are under way at
+    once however busy the machine is. Ctrl-C makes a shard keep what it has done.
+    """
+
+    name = "gpu-toy"
+
+    def __init__(
+        self,
+        log: Path,
+        settings: Settings = Settings(),  # noqa: B008
+        moment: float = 0.0,
+        company: int = 1,
+    ) -> None:
+        super().__init__(settings)
+        self.log, self.moment, self.company = log, moment, company
+
+    def wants_gpu(self, settings: Settings) -> bool:
+        return True
+
+    def gpu_load(self, settings: Settings, part: Mapping[str, Any]) -> Load:
+        return Load(1, part["shard"])
+
+    def trial(self, settings: Settings, part: Mapping[str, Any]) -> Callable[[float], float]:
+        if settings.trouble and part["shard"] == 2:
+            misbehave(settings.trouble)
+        return lambda seconds: 100.0 * (1 + part["shard"])
+
+    def resume(
+        self,
+        settings: Settings,
+        part: Mapping[str, Any],
+        rng: np.random.Generator,
+        folder: Path,
+        console: Console | None = None,
+    ) -> pd.DataFrame:
+        try:
+            self.note(part, "begins")  # whoever reads it may press Ctrl-C before we go on
+            if console is not None:
+                console.print(f"shard {part['shard']} is under way", markup=False)
+            deadline = time.monotonic() + 60
+            while self.log.read_text().count("begins") < self.company and time.monotonic() < deadline:
+                time.sleep(0.01)
+            time.sleep(self.moment)
+            return self.compute(settings, part, rng)
+        except KeyboardInterrupt:
+            self.note(part, "keeps")
+            raise
+        finally:
+            self.note(part, "ends")
+
+    def note(self, part: Mapping[str, Any], what: str) -> None:
+        with self.log.open("a") as log:
+            log.write(f"{part['shard']} {what}\n")
 
 
 def misbehave(trouble: str) -> None:

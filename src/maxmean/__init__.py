@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from . import mev as mev
     from . import tabular as tabular
     from .deep.host import HostAgent
-    from .deep.host.measure import bias_callback as bias_callback
+    from .deep.host.callback import bias_callback as bias_callback
     from .deep.host.measure import measure_bias as measure_bias
     from .deep.host.recommended import agent as agent
     from .mev.compare import Comparison as Comparison

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
+from .luck import undisturbed
+
 
 def lazily(
     package: str,
@@ -46,7 +48,8 @@ def lazily(
             if before is not None:
                 before()
             try:
-                value = getattr(importlib.import_module(f"{package}.{homes[name]}"), name)
+                with undisturbed():
+                    value = getattr(importlib.import_module(f"{package}.{homes[name]}"), name)
             except ModuleNotFoundError as error:
                 if error.name is None or error.name not in needs:
                     raise
@@ -56,7 +59,8 @@ def lazily(
             setattr(sys.modules[package], name, value)  # found without this function the next time
             return value
         if name in modules:
-            return importlib.import_module(f"{package}.{name}")
+            with undisturbed():
+                return importlib.import_module(f"{package}.{name}")
         from .errors import no_attribute
 
         raise AttributeError(no_attribute(package, name, [*homes, *modules]), name=name)

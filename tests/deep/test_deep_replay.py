@@ -102,7 +102,7 @@ def test_only_filled_rows_are_read_and_all_of_them() -> None:
     """Each of 5 rows is missed by 200 draws with probability 0.8^200 < 1e-19."""
     memory = jnp.arange(8, dtype=jnp.uint32)[:, None]
     words = jax.random.bits(jax.random.key(0), (200,), jnp.uint32)
-    assert set(replay.read(memory, jnp.int32(5), words)[:, 0].tolist()) == {0, 1, 2, 3, 4}
+    assert set(memory[replay.places(words, jnp.int32(5))][:, 0].tolist()) == {0, 1, 2, 3, 4}
     extremes = jnp.array([0, 2**32 - 1], jnp.uint32)
-    assert replay.read(memory, jnp.int32(5), extremes)[:, 0].tolist() == [0, 4]
-    assert replay.read(memory, jnp.int32(1), extremes)[:, 0].tolist() == [0, 0]
+    assert memory[replay.places(extremes, jnp.int32(5))][:, 0].tolist() == [0, 4]
+    assert memory[replay.places(extremes, jnp.int32(1))][:, 0].tolist() == [0, 0]

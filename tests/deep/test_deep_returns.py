@@ -148,6 +148,35 @@ def test_what_the_device_stores_is_the_definition(n: int, steps: int) -> None:
     check(found, begins, ends, [expected(n, *each) for each in trajectory(steps)])
 
 
+@pytest.mark.parametrize("n", [1, 3, *slow(2, 4, 5, 7)])
+def test_targets_are_rlaxs(n: int) -> None:
+    """In episodes of length 1 to 5, terminated and truncated: what is stored, with any value of where it leads."""
+    rlax: Any = pytest.importorskip("rlax", exc_type=ImportError)
+    program = program_of(DQN(), environment=Script(), settings=replace(SMALL, n_step=n, discount=DISCOUNT))
+    batch = program.learning.batch(
+        jax.vmap(program.learning.layout.unpack)(collect(program, start(program, DQN()), 0, 30).replay[:30])
+    )
+
+    def value(seen: Any) -> Any:
+        """Of (episode, time)."""
+        return 7.0 + np.sin(seen[..., 0]) - 2.0 * np.cos(seen[..., 1])
+
+    found = np.asarray(batch.rewards) + np.asarray(batch.discounts) * value(np.asarray(batch.next_observations))
+    at = 0
+    for episode in range(2 * len(LENGTHS)):
+        times = np.arange(length_of(episode))
+        discounts = np.full(len(times), DISCOUNT)
+        discounts[-1] *= episode % 2  # nothing follows a terminal state
+        after = np.column_stack([np.full(len(times), episode), times + 1])
+        rewards = reward_at(episode, times)
+        wanted = rlax.n_step_bootstrapped_returns(
+            *(jnp.asarray(each) for each in (rewards, discounts, value(after))), n
+        )
+        np.testing.assert_allclose(found[at : at + len(times)], wanted, rtol=1e-5)
+        at += len(times)
+    assert at == 30
+
+
 def test_a_replay_that_wraps_around_forgets_the_oldest_and_lengthens_the_rest() -> None:
     settings = replace(SMALL, n_step=3, discount=DISCOUNT, replay_capacity=10)
     program = program_of(DQN(), environment=Script(), settings=settings)

@@ -31,7 +31,7 @@ WHAT_AN_AGENT_IS = {
     "recommended",
     "settings",
 }
-WHAT_STAYS = {"records", "policy", "checkpoint", "directory", "watch", "progress", "runs"}
+WHAT_STAYS = {"records", "policy", "checkpoint", "directory", "watch", "progress", "runs", "spread", "tasks"}
 MAY_IMPORT = {
     **dict.fromkeys(WHAT_AN_AGENT_IS, WHAT_AN_AGENT_IS),
     "core": WHAT_AN_AGENT_IS | {"core"},

@@ -79,6 +79,15 @@ def test_what_it_gives_is_the_callers_own_and_plain() -> None:
     assert [type(x) for x in (reward, terminated, truncated, info)] == [float, bool, bool, dict]
 
 
+def test_games_stay_on_the_host_wherever_jax_computes_by_default() -> None:
+    """A committed array binds what is computed from it to its device."""
+    env = envs.to_gymnasium(envs.make("minatar/breakout"))
+    env.reset(seed=0)
+    for go_on in (lambda: env.step(0), env.reset, lambda: env.set_state(env.get_state())):
+        go_on()
+        assert all(leaf.committed and leaf.devices() == {jax.devices("cpu")[0]} for leaf in jax.tree.leaves(env.state))
+
+
 def test_the_last_action_survives_a_reset_but_not_a_new_seed() -> None:
     env = envs.to_gymnasium(envs.make("minatar/breakout", step_limit=1))
     env.reset(seed=0)

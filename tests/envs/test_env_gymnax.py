@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import sys
 import types
+import urllib.error
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -171,6 +172,10 @@ def test_mistakes_get_one_sentence() -> None:
         envs.make("gymnax/Corridor-v0", colour=1)
     with pytest.raises(envs.EnvError, match="'length' goes to the class of gymnax/Corridor: give its name"):
         envs.from_gymnax(Corridor(), length=1)
+    for value, said in (("a", "'a'"), (None, "None"), ([1, 2], "a list of 2"), ([[1], [1, 2]], "a list of 2")):
+        expected = f"max_steps_in_episode of gymnax/Corridor-v0 must be a number, such as [0-9]+, not {said}"
+        with pytest.raises(envs.EnvError, match=expected):
+            envs.make("gymnax/Corridor-v0", max_steps_in_episode=value)
     with pytest.raises(envs.EnvError, match="action 2 is out of range"):
         walk(envs.from_gymnax(Corridor()), [2])
     env = envs.from_gymnax(Corridor())
@@ -178,6 +183,21 @@ def test_mistakes_get_one_sentence() -> None:
     for step in (env.step, jax.jit(env.step)):
         with pytest.raises(envs.EnvError, match="an action is an integer from 0 to 1, not"):
             step(jax.random.key(0), state, 0.5)  # type: ignore[arg-type]
+
+
+@pytest.mark.usefixtures("stand_in")
+@pytest.mark.parametrize("options", [{}, {"slip": 0.5}])
+def test_a_download_that_failed_is_said_to_have(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """As without a network: in Python a named error, and on the command line status 2."""
+
+    def make(name: str) -> Any:
+        raise urllib.error.URLError("no network")
+
+    monkeypatch.setattr(sys.modules["gymnax"], "make", make)
+    with pytest.raises(
+        envs.EnvError, match="Corridor-v0 needs data that gymnax downloads, and the download failed: no network"
+    ):
+        envs.make("gymnax/Corridor-v0", **options)
 
 
 def test_what_does_not_fit_is_refused() -> None:

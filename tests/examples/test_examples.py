@@ -18,6 +18,7 @@ import optuna
 import pytest
 import torch
 
+import maxmean
 from maxmean import mev
 from maxmean.deep import targets
 from maxmean.mev.methods import parse_kernel
@@ -115,6 +116,18 @@ def test_the_pytorch_examples_update_takes_the_heads_to_their_targets() -> None:
     assert float(loss.detach()) < 0.5  # of three heads, with rewards from 12 to 19 and no discount
 
 
+def test_the_dqn_example_measures_its_bias(capsys: pytest.CaptureFixture[str]) -> None:
+    """The last measurement is that of the network that it ends with."""
+    example = load("torch_dqn")
+    args = example.arguments(
+        ["--steps", "300", "--learning-starts", "100", "--bias-every", "150", "--bias-episodes", "2"]
+    )
+    network, biases = example.train(args)
+    assert len(biases) == 2
+    assert biases[-1] == maxmean.measure_bias(network, "CartPole-v1", discount=args.gamma, episodes=2)
+    assert f"step     300: bias {biases[-1].value:+.2f}" in capsys.readouterr().out
+
+
 def test_the_rlax_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("rlax", exc_type=ImportError)
     assert load("rlax_dqn").main(SMALL) >= 1
@@ -173,8 +186,11 @@ def test_ray_tunes_a_real_agent_through_the_same_objective(tmp_path: Path) -> No
     assert "1 trials, 0 failed" in out
 
 
-@pytest.mark.parametrize("name", ["torch_bootstrapped_dqn", "rlax_dqn", "tune_optuna", "tune_ray"])
-def test_the_help_says_what_the_defaults_are(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("name", ["torch_bootstrapped_dqn", "torch_dqn", "rlax_dqn", "tune_optuna", "tune_ray"])
+def test_the_help_says_what_the_defaults_are(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.syspath_prepend(str(EXAMPLES))
     needs = {"rlax_dqn": "rlax", "tune_ray": "ray"}
     if name in needs and importlib.util.find_spec(needs[name]) is None:
         pytest.skip(f"needs {needs[name]}")

@@ -12,7 +12,18 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from maxmean.lab.claims import Finding, Judgement, Measured, Verdict, judge, large_enough, markdown, tally
+from maxmean.lab.claims import (
+    MARGIN,
+    NOT_JUDGED,
+    Finding,
+    Judgement,
+    Measured,
+    Verdict,
+    judge,
+    large_enough,
+    markdown,
+    tally,
+)
 from maxmean.lab.closing import print_verdicts
 from maxmean.lab.engines import Inline
 from maxmean.lab.experiment import Experiment, Results
@@ -50,6 +61,17 @@ def finding(*ends: tuple[float, float]) -> Finding:
 )
 def test_the_intervals_decide(ends: list[tuple[float, float]], judgement: str) -> None:
     assert finding(*ends).judgement == judgement
+
+
+def test_what_is_shown_beside_a_part_decides_nothing() -> None:
+    """It follows its margin in the table, and is no part: the claim holds."""
+    clear, failing = Measured.exact(1.0), Measured.exact(-1.0)
+    found = Finding({"long": clear, "other": clear}, {"number": failing}, beside={"long": {"short": failing}})
+    assert found.judgement == "holds"
+    assert [*found.measured] == ["number", f"{MARGIN}long", f"{NOT_JUDGED}short", f"{MARGIN}other"]
+    verdict = Verdict("X1", "", "", found.judgement, found.measured, "paper", "toy")
+    assert {*verdict.parts.hold} == {"long", "other"}
+    assert not verdict.parts.fail
 
 
 def test_among_several_parts_none_fails_by_chance() -> None:
@@ -132,8 +154,32 @@ def test_a_verdict_counts_its_parts() -> None:
     parts = {"margin: a": Measured(1.0, 0.5, 1.5), "margin: b": Measured.exact(1.0), "margin: c": Measured.exact(-1.0)}
     verdict = Verdict("S1", "x", "2", "holds in part", {**parts, "other": Measured.exact(3.0)}, "paper", "gaussian")
     assert verdict.label == "holds in part (2 of 3)"
+    assert replace(verdict, verdict="fails").label == "fails (2 of 3 hold)"
+    lost = {"margin: c": Measured.exact(-1.0)}
+    assert replace(verdict, verdict="fails", measured=lost).label == "fails"
     assert verdict.to_dict()["parts"] == {"hold": 2, "fail": 1, "open": 0}
     assert "### S1: holds in part (2 of 3)" in markdown([verdict])
+
+
+def test_of_hundreds_of_margins_a_page_lists_how_many_hold() -> None:
+    margins = {f"margin: {k}": Measured.exact(1.0 if k < 70 else -1.0) for k in range(100)}
+    verdict = Verdict("S1", "x", "2", "holds in part", {"other": Measured.exact(3.0), **margins}, "paper", "gaussian")
+    assert [number.value for number in verdict.listed.values()] == [3.0, 70, 30, 0]
+    assert "margin: 7 " not in markdown([verdict])
+    assert len(verdict.to_dict()["measured"]) == 101
+    assert replace(verdict, note="Most do.").why == "Most do."
+    few = replace(verdict, measured={"margin: a": Measured.exact(1.0)})
+    assert few.listed == few.measured
+
+
+def test_the_least_of_several_is_above_zero_only_if_all_are() -> None:
+    """And it lies below zero, at the level that choosing among three takes, only if one of them does."""
+    clear, open_, lost = Measured(1.0, 0.5, 1.5), Measured(0.5, -0.5, 1.5), Measured(-1.0, -1.5, -0.5)
+    assert Measured.least([clear, clear]).low == 0.5
+    assert Measured.least([clear, open_]).low == -0.5
+    found = Measured.least([clear, open_, lost])
+    assert (found.value, found.low, found.high) == (-1.0, -1.5, lost.among(3).high)
+    assert Measured.least([lost]) == lost
 
 
 def test_markdown_has_every_claim_and_number() -> None:
@@ -192,6 +238,7 @@ def test_every_claim_so_far_is_spoken_to_once() -> None:
         "T1",
         *(f"E{k}" for k in range(1, 4)),
         *(f"D{k}" for k in range(1, 8)),
+        *(f"X{k}" for k in range(1, 3)),
     ]
 
 
@@ -207,7 +254,7 @@ def test_claims_are_judged_where_nothing_is_smaller_than_at_the_scale_that_judge
     assert judging == [scale for scale in experiment.scales if scale != "quick"]
     for field, value in of_its_size(experiment, experiment.judged_from).items():
         listed = isinstance(value, tuple)
-        less, more = (value[1:], (*value, max(value) * 1.5)) if listed else (value - 1, value + 1)
+        less, more = (value[1:], (*value, max(value) * 2)) if listed else (value - 1, value + 1)
         kind = SimpleNamespace  # settings that no experiment could be run with count the same
         assert not large_enough(experiment, kind(**vars(least) | {field: less})), field
         assert large_enough(experiment, kind(**vars(least) | {field: more})), field

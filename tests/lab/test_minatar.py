@@ -10,7 +10,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -23,24 +24,37 @@ from rich.console import Console
 
 from inside import maxmean
 from maxmean import deep
+from maxmean.lab.calibration import Calibration
 from maxmean.lab.change import change
 from maxmean.lab.claims import MARGIN, Measured, judge
-from maxmean.lab.engines import Task, make_engine
+from maxmean.lab.engines import make_engine
 from maxmean.lab.errors import LabError
 from maxmean.lab.experiment import Results, plain
 from maxmean.lab.experiments import EXPERIMENTS
-from maxmean.lab.experiments.minatar import forecast, study
-from maxmean.lab.experiments.minatar.claims import near_zero
+from maxmean.lab.experiments.minatar import forecast, hours, study
 from maxmean.lab.experiments.minatar.ends import mean_over_games
 from maxmean.lab.experiments.minatar.figures import fifths_figure, game_figure, long_figure
 from maxmean.lab.experiments.minatar.forecast import Cost
 from maxmean.lab.experiments.minatar.groups import Group
-from maxmean.lab.experiments.minatar.study import Settings, make_agent
-from maxmean.lab.experiments.minatar.variants import COLUMNS, HEADS, LABELS, MAXMIN, SINGLE, VARIANTS, middle_rate
+from maxmean.lab.experiments.minatar.parts import near_zero
+from maxmean.lab.experiments.minatar.study import LONGER, Settings, make_agent
+from maxmean.lab.experiments.minatar.variants import (
+    COLUMNS,
+    HEADS,
+    LABELS,
+    MAXMIN,
+    MIDDLE_RATE,
+    PAIRED,
+    SINGLE,
+    VARIANTS,
+    middle_rate,
+)
+from maxmean.lab.gpu import Gpu, Load, Sharing
 from maxmean.lab.progress import Silent, make_reporter
 from maxmean.lab.run import SHIPPED, ExperimentJob, load, reproduce
 from maxmean.lab.store import Store, StudyPlan
 from maxmean.lab.tables import read_table
+from maxmean.lab.tasks import Task
 from maxmean.storage import as_parquet
 
 MINATAR = EXPERIMENTS["minatar"]
@@ -148,22 +162,20 @@ def test_a_group_may_have_a_number_of_steps_of_its_own() -> None:
 
 def test_the_studys_longer_runs_are_those_of_the_papers_scale() -> None:
     """A shard is known by its content, whichever study it was trained for."""
-    chosen = (
-        "games=space_invaders seeds=5 learning_rates=10^-4.5 heads=ke-bdqn single= maxmin=",
-        "games=space_invaders seeds=5 learning_rates=10^-4.5 heads= single=dqn maxmin=",
-        "games=breakout seeds=5 learning_rates=10^-4.5 heads= single=dqn maxmin=",
-        "games=breakout seeds=5 learning_rates=10^-5 heads= single=dqn maxmin=",
-    )
-    jobs = [ExperimentJob.of(MINATAR, "paper", each.split()) for each in chosen]
-    own = [shard.key for job in jobs for shard in MINATAR.shards(job.settings, 0)]
+    own = []
+    for group in map(Group.parse, LONGER):
+        kinds = {"single": SINGLE, "maxmin": MAXMIN, "heads": HEADS}
+        agents = [f"{kind}={','.join(name for name in group.agents if name in names)}" for kind, names in kinds.items()]
+        where = [f"games={group.game}", f"learning_rates={group.learning_rate}", "seeds=5"]
+        own += MINATAR.shards(ExperimentJob.of(MINATAR, "paper", [*where, *agents]).settings, 0)
     study = [shard for shard in MINATAR.shards(MINATAR.settings("study"), 0) if shard.settings["steps"] > STEPS]
-    assert [shard.key for shard in study] == own
-    assert own[0] == "5b0d2655cb66dc3124b8"
+    assert [shard.key for shard in study] == [shard.key for shard in own]
+    assert own[0].key == "5b0d2655cb66dc3124b8"
 
 
 @pytest.mark.usefixtures("small_networks")
 def test_runs_of_other_lengths_are_kept_apart(tmp_path: Path) -> None:
-    """They are computed with their own number of steps, and neither a claim nor a table of the study has them."""
+    """They are computed with their own number of steps, and the study's table does not have them."""
     settings = replace(TINY, seeds=1, besides=("breakout@1e-4 dqn steps=200",))
     store, usual = Store(tmp_path / "both"), Store(tmp_path / "usual")
     for where, job in ((store, settings), (usual, replace(settings, besides=()))):
@@ -188,19 +200,56 @@ def shipped() -> Results[Settings]:
     return found
 
 
-def test_longer_runs_change_no_verdict(shipped: Results[Settings]) -> None:
-    found = shipped
-    ((own, table),) = found.apart.items()
-    assert (own.steps, len(table), {*table["variant"]}) == (5_000_000, 4 * 5 * 500, {"ke-bdqn", "dqn"})
-    assert found.table["step"].max() == STEPS
-    assert judge(MINATAR, found) == judge(MINATAR, replace(found, apart={}))
-    figure = long_figure(found, "space_invaders")
-    labels = [line.get_label() for line in figure.axes[0].lines]
-    both = ("5 seeds, 5 million", "5 seeds, 1 million")
-    assert labels == [f"{name}: {each}" for name in ("dqn", "ke-bdqn") for each in both]
-    assert [np.asarray(line.get_xdata())[-1] for line in figure.axes[0].lines] == 2 * [5_000_000, 1_000_000]
-    rates = [line.get_label() for line in long_figure(found, "breakout").axes[0].lines]
-    assert rates == ["dqn with 10^-5: 5 seeds, 5 million", "dqn: 5 seeds, 5 million", "dqn: 20 seeds, 1 million"]
+def test_the_shipped_longer_runs_are_there_and_drawn(shipped: Results[Settings]) -> None:
+    """All of them, with every seed, beside those of the same agents that are not longer."""
+    ((own, table),) = shipped.apart.items()
+    groups = [Group.parse(text) for text in LONGER]
+    run = {(each.game, each.learning_rate, LABELS[name]) for each in groups for name in each.agents}
+    assert {*table.groupby(["game", "learning_rate", "variant"]).groups} == run
+    assert (own.steps, len(table)) == (5_000_000, len(run) * 5 * 500)
+    assert shipped.table["step"].max() == STEPS
+    figure = long_figure(shipped, "space_invaders")
+    ends = {str(line.get_label()): np.asarray(line.get_xdata())[-1] for line in figure.axes[0].lines}
+    for name in ("dqn", "ke-bdqn"):
+        assert ends[f"{name}: 5 seeds, 5 million"] == 5_000_000
+        assert ends[f"{name}: 5 seeds, 1 million"] == 1_000_000
+    rates = [line.get_label() for line in long_figure(shipped, "breakout").axes[0].lines]
+    assert {"dqn with 10^-5: 5 seeds, 5 million", "dqn: 5 seeds, 5 million", "dqn: 20 seeds, 1 million"} <= {*rates}
+
+
+def test_the_shipped_longer_runs_are_judged_where_they_are_complete(shipped: Results[Settings]) -> None:
+    """From the tables by hand: DQN on Breakout has both learning rates, and KE-BDQN's bias needs no other agent."""
+    found = {verdict.id: verdict.measured for verdict in judge(MINATAR, shipped)}
+    (table,) = shipped.apart.values()
+    late = table[table["step"] > 4_500_000]
+    means = late.groupby(["game", "variant", "learning_rate", "seed"])[["test_return", "bias"]].mean()
+    slowly, usual = (means.loc["breakout", "dqn", rate]["test_return"] for rate in (1e-5, MIDDLE_RATE))
+    half = found["D7"][f"{MARGIN}dqn: less than half of the return at 10^-4.5, 5,000,000 steps"]
+    assert half.value == pytest.approx(0.5 * usual.mean() - slowly.mean(), rel=1e-4)
+    bias = means.loc["space_invaders", "ke-bdqn", MIDDLE_RATE]["bias"]
+    assert str(found["D6"][f"{MARGIN}KE-BDQN's bias is negative, 5,000,000 steps"]) == str(Measured.mean(-bias))
+    # parts whose runs are not all there yet stay where they were
+    without = {verdict.id: verdict.measured for verdict in judge(MINATAR, replace(shipped, apart={}))}
+    same = [name for name in found["D7"] if name.startswith(MARGIN) and name in without["D7"]]
+    assert all(found["D7"][name] == without["D7"][name] for name in same)
+    assert {name: found[name] for name in ("D1", "D2", "D4")} == {name: without[name] for name in ("D1", "D2", "D4")}
+
+
+def test_claims_beyond_the_paper_compare_what_was_run(shipped: Results[Settings]) -> None:
+    """From the tables by hand: the mean of the last tenth, in the games that have both agents."""
+    found = {verdict.id: verdict for verdict in judge(MINATAR, shipped) if verdict.beyond}
+    assert {*found} == {"X1", "X2"}
+    late = shipped.table[(shipped.table["step"] > 900_000) & (shipped.table["learning_rate"] == MIDDLE_RATE)]
+    means = late.groupby(["game", "variant"])[["test_return", "bias"]].mean()
+    games = {game for game, variant in means.index if variant == "ke*-bdqn"}
+    parts = found["X1"].parts
+    assert {name.split(":")[0] for name in (*parts.hold, *parts.open, *parts.fail)} == games
+    for game in games:
+        paired, plain = (means.loc[game, name] for name in ("ke*-bdqn", "ke-bdqn"))
+        gap = found["X1"].measured[f"margin: {game}: return of KE*-BDQN above KE-BDQN's"].value
+        assert gap == pytest.approx(paired["test_return"] - plain["test_return"], rel=1e-4)
+        nearer = found["X2"].measured[f"margin: {game}: |bias| of KE*-BDQN below KE-BDQN's"].value
+        assert nearer == pytest.approx(abs(plain["bias"]) - abs(paired["bias"]), rel=1e-3)
 
 
 def test_further_groups_belong_to_the_games_that_are_chosen() -> None:
@@ -375,7 +424,9 @@ def agreeing(wrong: tuple[str, str, float, str] | None = None, slow: float = 0.4
 
 
 def test_all_claims_hold_where_all_is_as_the_paper_says() -> None:
-    assert {found.id: found.verdict for found in judge(MINATAR, agreeing())} == {f"D{i}": "holds" for i in range(1, 8)}
+    found = judge(MINATAR, agreeing())
+    assert {each.id: each.verdict for each in found if not each.beyond} == {f"D{i}": "holds" for i in range(1, 8)}
+    assert {each.note for each in found if each.beyond} == {"KE*-BDQN was not run."}
 
 
 @pytest.mark.parametrize(
@@ -427,7 +478,7 @@ def with_some_at_the_smallest_rate(study: Results[Any], names: list[str]) -> Res
 def test_other_learning_rates_are_judged_by_the_variants_that_have_them() -> None:
     """And the notes say how many those are."""
     found = {each.id: each for each in judge(MINATAR, with_some_at_the_smallest_rate(agreeing(), ["dqn", "ke-bdqn"]))}
-    assert {each.verdict for each in found.values()} == {"holds"}
+    assert {each.verdict for each in found.values() if not each.beyond} == {"holds"}
     half = "less than half of the return at 10^-4.5"
     assert [name for name in found["D7"].measured if name.startswith(MARGIN)] == [
         f"{MARGIN}dqn: {half}",
@@ -587,7 +638,7 @@ def test_an_agent_that_fails_with_one_learning_rate_is_not_robust() -> None:
     table = study.table.assign(test_return=study.table["test_return"].where(~low, 1.0))
     (d5,) = [each for each in judge(MINATAR, replace(study, table=table)) if each.id == "D5"]
     assert d5.parts.fail
-    assert "breakout with 10^-5: ke-bdqn keeps 70% of the best return (dqn)" in d5.why
+    assert "breakout with 10^-5: ke-bdqn keeps 70% of the best of 2 returns (dqn)" in d5.why
 
 
 def test_a_study_without_some_agents_leaves_claims_undecided_and_says_so() -> None:
@@ -695,7 +746,8 @@ def test_agents_that_are_not_the_papers_may_have_any_label() -> None:
 
 def test_the_fifteen_variants_are_called_what_the_agents_say() -> None:
     assert {name: make_agent(name).label for name in LABELS} == LABELS
-    assert sorted(VARIANTS) == sorted(LABELS.values()) == sorted(label for column in COLUMNS for label in column)
+    papers = [label for name, label in LABELS.items() if name not in PAIRED]
+    assert sorted(VARIANTS) == sorted(papers) == sorted(label for column in COLUMNS for label in column)
     assert len(set(VARIANTS)) == 15
 
 
@@ -704,7 +756,7 @@ def test_the_shipped_study_is_complete_and_of_the_present_settings(shipped: Resu
     assert found.missing == 0
     assert found.settings == MINATAR.settings("study")
     # 15 agents on 5 games, 8 and 4 with other learning rates, with 5 seeds; 15 more seeds of 8; 100 tests
-    assert len(found.table) == ((15 * 5 + 8 + 4) * 5 + 8 * 15) * 100
+    assert len(found.table) == ((15 * 5 + 8 + 4 + 4) * 5 + 8 * 15) * 100
     assert not found.table.duplicated(["game", "learning_rate", "variant", "seed", "step"]).any()
     assert (found.table["diverged"] == -1).all()
 
@@ -933,6 +985,18 @@ def test_figures_show_variants_that_have_another_learning_rate_alone() -> None:
     assert "dqn" not in shown["breakout-rates"]
 
 
+@pytest.mark.parametrize(("there", "usual"), [(True, "gpu"), (False, "inline")])
+def test_a_gpu_is_shared_where_there_is_one(there: bool, usual: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen: list[object] = []
+    monkeypatch.setattr("maxmean.lab.gpu.has_gpu", lambda: there)
+    monkeypatch.setattr("maxmean.lab.engines.make_engine", lambda *given: chosen.append(given[:2]))
+    monkeypatch.setattr(MINATAR, "forecast", lambda settings, say, workers: f"with {workers}")
+    assert maxmean("reproduce", "minatar", "--set", "together=true", "--workers", "3", "--dry-run").stdout == "with 3\n"
+    maxmean("reproduce", "minatar", "--dry-run")  # a run is a shard
+    maxmean("reproduce", "minatar", "--set", "together=true", "--dry-run", "--engine", "processes")
+    assert chosen == [(usual, 3), ("processes", None), ("processes", None)]
+
+
 def test_what_runs_besides_and_what_does_not_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(MINATAR, "forecast", lambda *_: "the plan")
     groups = "besides=freeway@1e-5 dqn bdqn,breakout@10^-4.5 ddqn seeds=5-19"
@@ -949,8 +1013,8 @@ def test_what_runs_besides_and_what_does_not_is_said(monkeypatch: pytest.MonkeyP
 def test_runs_on_cores_are_foretold_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
     """Six runs of an hour: two rounds on four cores, one on two such machines; a shard of all takes its time alone."""
     hour = Cost(("dqn",), 1, "1 MiB", 1.0, 3600.0)
-    monkeypatch.setattr(forecast, "calibrate", lambda *_, **__: hour)
-    monkeypatch.setattr("maxmean.lab.engines.cores", lambda: 4)
+    monkeypatch.setattr(forecast, "cost_of", lambda *_, **__: hour)
+    monkeypatch.setattr("maxmean.cluster.cores", lambda: 4)
     apart = MINATAR.settings("quick")
     said = MINATAR.forecast(apart, print)
     assert "2.0 hours on one machine" in said
@@ -961,10 +1025,10 @@ def test_runs_on_cores_are_foretold_side_by_side(monkeypatch: pytest.MonkeyPatch
 def test_the_cost_of_each_further_group_is_foretold(monkeypatch: pytest.MonkeyPatch) -> None:
     """With its own number of seeds, also where others have the same agents: here a seed takes an hour."""
 
-    def calibrate(agents: tuple[str, ...], seeds: int, *_: object, **__: object) -> Cost:
+    def cost_of(agents: tuple[str, ...], seeds: int, *_: object, **__: object) -> Cost:
         return Cost(agents, len(agents) * seeds, "1 MiB", 1.0, 3600.0 * seeds)
 
-    monkeypatch.setattr(forecast, "calibrate", calibrate)
+    monkeypatch.setattr(forecast, "cost_of", cost_of)
     groups = ("breakout@1e-4 dqn seeds=2-6", "freeway@1e-5 dqn", "breakout@10^-4.5 ddqn bdqn")
     said = MINATAR.forecast(replace(TINY, besides=groups), print)
     assert "minatar: 3 shards, 11 runs" in said
@@ -978,16 +1042,127 @@ def test_the_cost_of_each_further_group_is_foretold(monkeypatch: pytest.MonkeyPa
 
 
 def test_groups_of_other_lengths_are_foretold_by_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Here a hundred steps take an hour, whatever the agents."""
+    """Here a hundred steps take an hour, whatever the agents; those that differ in length alone are tried once."""
+    tried: list[tuple[str, ...]] = []
 
-    def calibrate(agents: tuple[str, ...], seeds: int, settings: Settings, **_: object) -> Cost:
+    def cost_of(agents: tuple[str, ...], seeds: int, settings: Settings, **_: object) -> Cost:
+        tried.append(agents)
         return Cost(agents, len(agents) * seeds, "1 MiB", 1.0, 36.0 * settings.steps)
 
-    monkeypatch.setattr(forecast, "calibrate", calibrate)
+    monkeypatch.setattr(forecast, "cost_of", cost_of)
     said = MINATAR.forecast(replace(TINY, besides=("breakout@1e-4 dqn bdqn steps=500",)), print)
     assert "minatar: 2 shards, 2 runs of 300 steps and 4 runs of 500 steps, 2,600 run-steps" in said
     assert "  5.0 hours for breakout@10^-4 dqn bdqn steps=500\n" in said
     assert "8.0 hours on one" in said
+    tried.clear()
+    assert "8.0 hours on one" in MINATAR.forecast(replace(TINY, besides=("breakout@1e-4 dqn steps=500",)), print)
+    assert tried == [("dqn",)]
+
+
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch) -> Calibration:
+    """A stand-in for a GPU that does half as much again with two shards at once; alone, a hundred steps take an hour there."""
+
+    @contextmanager
+    def shared_gpu(tasks: Sequence[Task], say: Callable[[str], None]) -> Iterator[Sharing]:
+        yield Sharing(Gpu("stand-in", None), dict.fromkeys((task.shard.key for task in tasks), Load(0, 0.0)), {}, True)
+
+    def costs(settings: Settings, *_: object) -> dict[object, Cost]:
+        kinds = {(tuple(part["agents"]), len(part["seeds"]), steps) for part, steps in settings.parts}
+        return {kind: Cost(kind[0], 1, "1 MiB", 1.0, 36.0 * kind[2]) for kind in kinds}
+
+    found = Calibration(2, (1.0, 1.5, 1.5), (100.0, 150.0, 150.0))
+    monkeypatch.setattr(forecast, "has_gpu", lambda: True)
+    monkeypatch.setattr(forecast, "shared_gpu", shared_gpu)
+    monkeypatch.setattr(forecast, "_costs_on_gpu", costs)
+    monkeypatch.setattr(forecast, "calibrate", lambda *_: found)
+    monkeypatch.setattr(hours, "STARTING", 0.0)
+    monkeypatch.setattr(hours, "TESTS", dict.fromkeys(hours.TESTS, 0.0))
+    return found
+
+
+def test_shards_side_by_side_are_foretold_side_by_side(gpu: Calibration) -> None:
+    """Three shards of three hours each: two take four hours together, the third three alone, and seven is less than nine."""
+    said = MINATAR.forecast(replace(TINY, besides=("breakout@1e-4 ddqn", "breakout@1e-5 ddqn")), print)
+    assert "minatar: 3 shards, 6 runs of 300 steps, 1,800 run-steps on stand-in\n" in said
+    assert "2: 150 run-steps/s (1.50 times the work of one); 3: " in said
+    assert "7.0 hours on one GPU like this, 2 shards at once; 9.0 hours one after the other.\n" in said
+    assert "  3.0 hours for breakout@10^-4 ddqn\n" in said
+    assert "   2: 6.0 hours\n" in said
+
+
+def test_games_take_what_was_measured_of_them(gpu: Calibration, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three hours of DQN on Breakout are 4.11 on Seaquest, where its steps take 1.37 times as long."""
+    said = MINATAR.forecast(replace(TINY, games=("breakout", "seaquest")), print)
+    assert " 3.00-4.11  1 MiB, dqn" in said
+    monkeypatch.setattr(hours, "TESTS", {"breakout": 0.25, "seaquest": 0.0})
+    said = MINATAR.forecast(replace(TINY, games=("seaquest", "breakout")), print)  # tried on Seaquest
+    assert f" {3.0 / 1.37 / 0.75:.2f}-3.00  1 MiB, dqn" in said
+
+
+def test_games_of_the_study_have_their_share_of_tests() -> None:
+    assert set(hours.TESTS) == set(study.GAMES)
+
+
+def test_what_a_shard_takes_of_a_gpu() -> None:
+    """The memory is what the training itself asks for; groups with heads are the longest, and so are more steps."""
+    plan = MINATAR.settings("study")
+    loads = {
+        (part["game"], tuple(part["agents"]), steps): MINATAR.gpu_load(replace(plan, steps=steps), part)
+        for part, steps in replace(plan, games=("breakout",), besides=study.LONGER).parts
+    }
+    heads, single = (loads["breakout", agents, 1_000_000] for agents in (HEADS, SINGLE))
+    assert heads.seconds > single.seconds
+    assert 1.2 * 2**30 < heads.memory < 2 * 2**30  # forty runs of 36 MiB
+    (long,) = {load.seconds for (_, agents, steps), load in loads.items() if steps == 5_000_000 and agents == ("dqn",)}
+    assert long > single.seconds
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("small_networks")
+def test_a_shard_is_tried_for_as_long_as_one_says() -> None:
+    (part,) = MINATAR.parts(TINY)
+    speed = MINATAR.trial(TINY, part)
+    begin = time.perf_counter()
+    assert speed(0.2) > 0.0
+    assert time.perf_counter() - begin >= 0.2
+
+
+def test_who_hands_out_the_shards_asks_jax_for_no_device() -> None:
+    """Its first question would take most of a GPU's memory, which the shards need."""
+    program = (
+        "from jax._src.xla_bridge import backends_are_initialized\n"
+        "from maxmean.lab.engines import make_engine\n"
+        "from maxmean.lab.experiments import EXPERIMENTS\n"
+        "from maxmean.lab.run import ExperimentJob\n"
+        "job = ExperimentJob.of(EXPERIMENTS['minatar'], 'study', ['besides=breakout@1e-4 ke*-bdqn'])\n"
+        "for shard in job.experiment.shards(job.settings, 0):\n"
+        "    job.experiment.layout(job.experiment.settings_of(job.settings, shard), shard.part)\n"
+        "make_engine('gpu', None, None)\n"
+        "assert not backends_are_initialized()\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_a_shard_in_few_words() -> None:
+    assert (
+        MINATAR.brief({"game": "freeway", "learning_rate": 1e-5, "agents": ["dqn"], "seeds": [0]})
+        == "freeway@10^-5 dqn"
+    )
+    several = {"game": "freeway", "learning_rate": MIDDLE_RATE, "agents": ["dqn", "ddqn", "bdqn"], "seeds": [0]}
+    assert MINATAR.brief(several) == "freeway@10^-4.5 dqn and 2 more"
+
+
+@pytest.mark.slow
+def test_costs_on_a_gpu_are_found_by_another_process() -> None:
+    """On a CPU, which does what it is told of many runs in one program."""
+    some = Sharing(None, {}, {}, overlapping=False)
+    said: list[str] = []
+    ((kind, cost),) = forecast._costs_on_gpu(TINY, some, said.append).items()
+    assert kind == (("dqn",), 2, 300)
+    assert cost.runs == 2
+    assert cost.seconds == pytest.approx(2 * 300 / cost.rate)
+    assert said == ["trying dqn with 2 seeds for some hundred steps ..."]
 
 
 @pytest.mark.slow

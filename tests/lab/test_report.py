@@ -21,7 +21,7 @@ from maxmean.lab.run import SHIPPED
 from maxmean.lab.store import Store, StoreError
 from seldom import slow
 
-DRAWN = ("convergence", "ads")
+DRAWN = ("convergence", "gaussian")
 """Experiments whose own figures are on the page every time; of the others ``test_experiments`` draws them, on no page."""
 
 

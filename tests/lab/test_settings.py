@@ -69,6 +69,11 @@ TINY: dict[str, list[str]] = {
         "vary_customers=600,300",
         "ads=3",
         "vary_ads=2,4",
+        "region_customers=120,600",
+        "region_ads=2,3",
+        "region_highest=0.01,0.1",
+        "region_runs=4",
+        "region_runs_a_block=2",
     ],
     "maximization-bias": ["runs=4", "blocks=2", "episodes=5", "other_runs=4", "other_variances=1", "other_omegas=1"],
     "cliff": ["runs=2", "blocks=2", "episodes=4", "window=2", "max_steps=50"],
@@ -167,7 +172,14 @@ def test_every_number_has_a_range(experiment: Experiment[Any]) -> None:
         ({"lowest": 0.05}, "highest must be above lowest, 0.05, not 0.05 (centre)"),
         ({"runs": 1_020}, "must be multiples of runs_a_block, 50"),
         ({"runs_a_shard": 10**6}, "runs_a_shard times ads must be at most 1,000,000, not 60,000,000"),
-        ({"runs": 10**7, "runs_a_shard": 50}, "the number of shards must be at most 10,000, not 1,400,000"),
+        ({"runs": 10**7, "runs_a_shard": 50}, "the number of shards must be at most 10,000, not 1,400,024"),
+        ({"region_ads": (7,)}, "10,000 cannot be shared among 7 (N = 10,000, M = 7, in the region)"),
+        (
+            {"region_places": ("even", "odd")},
+            "region_places must be among even, random, one ahead, tied top, each once",
+        ),
+        ({"region_runs": 300}, "region_runs must be a multiple of region_runs_a_block, 200, and at least twice"),
+        ({"region_runs": 10**6}, "region_runs by region_runs_a_block, times the settings of a shard must be at most"),
     ],
 )
 def test_ads_say_what_they_need(changes: dict[str, Any], sentence: str) -> None:

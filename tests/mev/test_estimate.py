@@ -545,3 +545,47 @@ def test_an_estimate_has_the_notes_of_a_comparison() -> None:
 def test_shrunk_rates_are_rates() -> None:
     shrunk = mm.estimate(successes=[0, 0, 0], trials=20).shrinkage().to_numpy()
     assert ((shrunk >= 0) & (shrunk <= 1)).all()
+
+
+def test_a_number_to_plan_with_takes_its_width_from_its_own_option() -> None:
+    """Two options that are hardly known do not blur one that is; by hand, its upper bound is 1.96 standard errors above it."""
+    comparison = mm.compare(mean=[0.0, 0.3, 1.0], se=[1.0, 1.0, 0.1], resamples=2)
+    assert comparison.winner.recommended.interval[1] == pytest.approx(1.0 + 0.1 * 1.959964)
+    assert comparison.winner.hybrid.interval[0] == pytest.approx(comparison.winner.recommended.interval[0], abs=0.1)
+
+
+def test_nobody_is_told_to_plan_with_more_than_was_seen() -> None:
+    """Options that go up and down together, some far more than others: shrinkage alone may lift the winner."""
+    for seed in range(40):
+        rng = np.random.default_rng([7, seed])
+        rows = (0.45 * rng.normal(size=(20, 5)) + rng.normal(size=(20, 1))) * np.array([0.2, 0.5, 1.0, 2.0, 5.0])
+        for lower in (False, True):
+            winner = mm.estimate(rows, lower_is_better=lower).winner()
+            naive, planned = (
+                (-winner.naive, -winner.recommended.value) if lower else (winner.naive, winner.recommended.value)
+            )
+            assert planned <= naive
+            low, high = winner.recommended.interval
+            assert low <= winner.recommended.value <= high
+
+
+def test_the_value_of_the_maximum_lies_in_its_interval() -> None:
+    comparison = mm.compare(mean=[0.0, 0.3, 1.0], se=[1.0, 1.0, 0.1], resamples=2)
+    maximum = comparison.to_dict()["maximum"]
+    assert comparison.estimates["ke"].value < maximum["interval"][0] == maximum["value"]
+    assert any("lies outside the interval" in note for note in comparison.notes)
+
+
+def test_what_is_given_is_called_by_its_name() -> None:
+    assert mm.estimate(mean=[1.0, 2.0], se=[0.0, 0.1]).notes[0].startswith("the standard error of 'option 1' is zero")
+    with pytest.raises(mm.DataError, match="has fewer than two trials: leave it out, or wait for more"):
+        mm.estimate(successes=[1, 3], trials=[1, 20])
+    with pytest.raises(mm.DataError, match="read_csv"):
+        mm.estimate(mean=[1.0, 2.0], covariance="matrix.csv")
+
+
+def test_a_shrunk_mean_lies_in_its_interval_also_if_it_is_certain() -> None:
+    rng = np.random.default_rng(1)
+    shrunk = mm.estimate({"a": rng.normal(0, 1, 20), "b": [0.3] * 20, "c": [0.0] * 20}).shrinkage()
+    assert (shrunk["low"] <= shrunk["value"]).all()
+    assert (shrunk["value"] <= shrunk["high"]).all()

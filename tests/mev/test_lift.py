@@ -114,3 +114,22 @@ def test_a_control_that_may_be_zero_is_said() -> None:
 def test_without_a_control_there_is_no_lift() -> None:
     with pytest.raises(mm.ArgumentError, match="name it with control="):
         mm.estimate(TIMES).lift()
+
+
+def test_no_rate_is_less_by_more_than_all_of_the_control() -> None:
+    rows = np.array([[1, 1], [0, 1], [1, 0], [0, 0], [0, 1], [0, 0], [0, 1], [1, 1]], float)
+    lift = mm.estimate(rows, control="option 1", paired=True).lift()
+    assert lift.options[0].relative_interval[0] == -1.0
+    assert lift.best.relative.interval[0] == -1.0
+    assert lift.options[0].interval[0] < 0 < lift.options[0].interval[1]
+
+
+def test_the_best_of_few_trials_has_the_bounds_that_hold_for_all() -> None:
+    """No success in five trials beside 30% of 5,000: a rate below zero is not among what is possible."""
+    for counts, trials in (([1500, 0], [5000, 5]), ([0, 2], [100_000, 2])):
+        lift = mm.estimate(successes=counts, trials=trials, control="option 1").lift()
+        assert lift.best.recommended.interval == pytest.approx(lift.options[0].interval)
+        assert lift.best.relative.interval == pytest.approx(lift.options[0].relative_interval)
+        low, high = lift.best.recommended.interval
+        assert low <= lift.best.recommended.value <= high
+        assert -1 <= low <= high <= 1

@@ -95,3 +95,32 @@ def test_a_mask_of_numbers_is_refused() -> None:
         mev.kernel_estimate([1.0, 2.0], [1.0, 1.0], where=[1, 0])
     with pytest.raises(mev.ArgumentError, match="this one has the type float32"):
         mev.ensemble_target(jnp.ones((2, 3)), where=jnp.ones(3))
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        ([True, True], "there are 3, and where has 2"),
+        (np.ones((4, 3), bool), r"these shapes do not broadcast: where \(4, 3\), "),
+        ([[True], [True, False]], "a mask says True or False of each option, and this one"),
+        ("yes", "a mask says True or False of each option, and this one"),
+        ([None, True, True], "a mask says True or False of each option, and this one"),
+    ],
+)
+def test_a_mask_of_another_shape_is_refused(kind: Any, where: Any, said: str) -> None:
+    with pytest.raises(mev.ArgumentError, match=said):
+        kind.call(lambda m: mev.kernel_estimate(m, np.ones(3), where=where), np.ones((2, 3)))
+    with pytest.raises(mev.ArgumentError, match=said):
+        kind.call(lambda q: mev.ensemble_target(q, where=where), np.ones((2, 5, 3)))
+
+
+def test_one_word_for_all_actions_is_refused_in_an_ensemble(kind: Any) -> None:
+    with pytest.raises(mev.ArgumentError, match="where must say True or False of each of the 3 actions"):
+        kind.call(lambda q: mev.ensemble_target(q, where=True), np.ones((5, 3)))
+
+
+def test_a_mask_may_be_of_another_library_than_the_values() -> None:
+    torch = pytest.importorskip("torch")
+    for where in (jnp.array([True, False]), torch.tensor([True, False])):
+        found = mev.ensemble_target(np.array([[0.0, 4.0], [2.0, 2.0]]), mev.Indicator(0.5), where=where)
+        np.testing.assert_array_equal(np.asarray(found), [0.0, 2.0])

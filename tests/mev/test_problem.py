@@ -11,10 +11,10 @@ import pytest
 
 import maxmean as mm
 from maxmean.mev import inference, problem
+from maxmean.mev.asking import as_problem
 from maxmean.mev.data import Data
 from maxmean.mev.data.options import Options, refuse_unusable
 from maxmean.mev.methods import Evaluation, evaluate
-from maxmean.mev.problem import as_problem
 
 SAMPLES = {"A": [1.0, 2.0, 4.0, 3.0], "B": [2.0, 2.5, 3.0, 5.0], "C": [0.0, 1.0, 0.5, 0.2]}
 

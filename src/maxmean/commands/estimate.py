@@ -8,17 +8,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from .options import takes
+from .reading import COLUMNS, PANEL, ROWS, UNIT_COLUMNS, columns_of, reading_of
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-_DATA = "How to read the table (default: recognised from the columns)"
 _HOW = "How to estimate"
 
 
+@takes(*COLUMNS, *ROWS, *UNIT_COLUMNS)
 def estimate(
     source: Annotated[
         str,
@@ -74,12 +77,13 @@ def estimate(
         ),
     ] = False,
     planned: Annotated[
-        int,
+        int | None,
         typer.Option(
+            show_default="1000",
             help="Observations an option at which those of --anytime are shortest; choose it before the first look.",
             rich_help_panel=_HOW,
         ),
-    ] = 1000,
+    ] = None,
     level: Annotated[float, typer.Option(help="Level of all intervals.", rich_help_panel=_HOW)] = 0.95,
     resamples: Annotated[
         int, typer.Option(help="Resamples behind the bias, for each of 41 sets of true means.", rich_help_panel=_HOW)
@@ -87,144 +91,13 @@ def estimate(
     seed: Annotated[
         int, typer.Option(help="Seed of these resamples and of the random splits.", rich_help_panel=_HOW)
     ] = 0,
-    by: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Names of the options; in a wide table, a column to leave out.",
-            rich_help_panel=_DATA,
-        ),
-    ] = None,
-    value: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Observations (long).", rich_help_panel=_DATA)
-    ] = None,
-    successes: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="How many times it worked (counts).", rich_help_panel=_DATA)
-    ] = None,
-    trials: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="How many times it was tried (counts).", rich_help_panel=_DATA)
-    ] = None,
-    rate: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN", help="Share of trials that worked (counts), 0.125 or 12.5%.", rich_help_panel=_DATA
-        ),
-    ] = None,
-    mean: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Mean of each option (summaries).", rich_help_panel=_DATA)
-    ] = None,
-    se: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN|NUMBER",
-            help="Standard error of the mean; or a number, that of every row's value, such as one trial of a search.",
-            rich_help_panel=_DATA,
-        ),
-    ] = None,
-    sd: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Standard deviation; needs --n.", rich_help_panel=_DATA)
-    ] = None,
-    n: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Number of observations.", rich_help_panel=_DATA)
-    ] = None,
-    lower: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN", help="Lower confidence limit of the mean, instead of --se.", rich_help_panel=_DATA
-        ),
-    ] = None,
-    upper: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Upper confidence limit.", rich_help_panel=_DATA)
-    ] = None,
-    limits_level: Annotated[
-        float | None,
-        typer.Option(
-            metavar="LEVEL", help="Of these limits.", show_default="as the columns say, or 0.95", rich_help_panel=_DATA
-        ),
-    ] = None,
-    unit: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="What rows belong to (a user, a day): pairs a long table by it; left out of a wide one.",
-            rich_help_panel=_DATA,
-        ),
-    ] = None,
     options: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME",
             show_default="all",
             help="Options to compare; repeat it or separate names by commas. In a wide table, columns.",
-            rich_help_panel=_DATA,
-        ),
-    ] = None,
-    where: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="CONDITION",
-            show_default="all",
-            help="Rows that count: 'country = DE', 'ad != Total'; if repeated, all must hold.",
-            rich_help_panel=_DATA,
-        ),
-    ] = None,
-    drop_missing: Annotated[
-        bool,
-        typer.Option(
-            "--drop-missing",
-            metavar="",
-            help="Leave out rows without a value; units, if they are paired.",
-            rich_help_panel=_DATA,
-        ),
-    ] = False,
-    decimal: Annotated[
-        str | None,
-        typer.Option(metavar="MARK", help="Decimal mark of the numbers, . or , (a comma).", rich_help_panel=_DATA),
-    ] = None,
-    sheet: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Sheet of an Excel file with several.", rich_help_panel=_DATA)
-    ] = None,
-    query: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SQL",
-            show_default="the only table",
-            help="What to select from a database file: 'select ad, eur from sales'.",
-            rich_help_panel=_DATA,
-        ),
-    ] = None,
-    test_size: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SHARE",
-            show_default="as in k-fold",
-            help="Of the data in each test set, for scores of cross-validation, whose splits share training data.",
-            rich_help_panel=_DATA,
-        ),
-    ] = None,
-    numerator: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="What is added up and divided by the sum of --denominator, instead of --value: revenue per order.",
-            rich_help_panel=_DATA,
-        ),
-    ] = None,
-    denominator: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="What it is divided by.", rich_help_panel=_DATA)
-    ] = None,
-    cluster: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN", help="Which rows (long) belong to one unit, such as a user.", rich_help_panel=_DATA
-        ),
-    ] = None,
-    covariate: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Something known of each unit from before the experiment, to adjust for (long).",
-            rich_help_panel=_DATA,
+            rich_help_panel=PANEL,
         ),
     ] = None,
     covariance: Annotated[
@@ -233,17 +106,13 @@ def estimate(
             metavar="FILE",
             help="CSV with the covariance matrix of the means, instead of standard errors: names of the options in the first "
             "row and column, or numbers alone.",
-            rich_help_panel=_DATA,
+            rich_help_panel=PANEL,
         ),
-    ] = None,
-    layout: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="long, wide, counts, summaries or transposed.", rich_help_panel=_DATA),
     ] = None,
     unpaired: Annotated[
         bool,
         typer.Option(
-            "--unpaired", metavar="", help="Rows of a wide table do not belong together.", rich_help_panel=_DATA
+            "--unpaired", metavar="", help="Rows of a wide table do not belong together.", rich_help_panel=PANEL
         ),
     ] = False,
     as_json: Annotated[
@@ -259,6 +128,7 @@ def estimate(
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", metavar="", help="No notes and no progress on standard error.")
     ] = False,
+    **given: Any,
 ) -> None:
     """Estimate the mean of the best of several options, from a table of observations, counts or summaries.
 
@@ -269,11 +139,11 @@ def estimate(
     from rich.console import Console
 
     from ..mev import page, picture, show
+    from ..mev.asking import planned_at
     from ..mev.compare import compare_problem
     from ..mev.data.collect import read_options
     from ..mev.data.covariance import read_covariances
     from ..mev.data.files import stream_table
-    from ..mev.data.layout import Columns, Reading
     from ..mev.errors import ArgumentError, DataError
     from ..mev.methods import Settings, check_method, parse_kernel
     from ..mev.problem import Problem
@@ -290,39 +160,10 @@ def estimate(
             "--unpaired says that nothing belongs together, and --covariance how much it does: choose one"
         )
     matrix = None if covariance is None else read_covariances(covariance)
-    columns = Columns(
-        by,
-        value,
-        successes,
-        trials,
-        rate,
-        mean,
-        se,
-        sd,
-        n,
-        lower,
-        upper,
-        unit,
-        numerator,
-        denominator,
-        cluster,
-        covariate,
-        layout,
-        matrix,
-    )
-    reading = Reading.of(
-        options=[name.strip() for entry in options or () for name in entry.split(",")],
-        where=where or (),
-        drop_missing=drop_missing,
-        paired=False if unpaired else None,
-        decimal=decimal,
-        limits_level=limits_level,
-        sheet=sheet,
-        query=query,
-        test_size=test_size,
-    )
+    columns = columns_of(given, matrix)
+    reading = reading_of(given, options or [], paired=False if unpaired else None)
     with _progress(notes, "reading", 1.0) as progress:
-        found = read_options(stream_table(source, progress, sheet, query), columns, reading)
+        found = read_options(stream_table(source, progress, reading.sheet, reading.query), columns, reading)
     name = "standard input" if source == "-" else show.escaped(source)
     found = replace(
         found.unpaired() if unpaired else found, source="standard input" if source == "-" else Path(source).name
@@ -335,7 +176,7 @@ def estimate(
             seed=seed,
             resamples=resamples,
             control=control,
-            planned=planned if anytime else None,
+            planned=planned_at(anytime, planned),
         )
     except DataError as error:
         raise DataError(f"{error} (the table was taken for {found.taken_for})") from None

@@ -59,9 +59,17 @@ def reproduce(
     out: Annotated[str, typer.Option("--out", metavar="DIR", help="Where results are kept.")] = DEFAULT_OUT,
     engine: Annotated[
         str | None,
-        typer.Option(show_default="processes; inline where a GPU is wanted", help="inline, processes or ray."),
+        typer.Option(
+            show_default="processes; for minatar gpu, or inline without one", help="inline, processes, gpu or ray."
+        ),
     ] = None,
-    workers: Annotated[int | None, typer.Option(show_default="all cores", help="Processes at once.")] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            show_default="all cores; on a GPU by a short calibration",
+            help="Processes at once; on a GPU, shards side by side.",
+        ),
+    ] = None,
     address: Annotated[
         str | None, typer.Option(show_default="a local one", help="A running Ray cluster, such as auto or HOST:6379.")
     ] = None,
@@ -79,6 +87,7 @@ def reproduce(
     from ..lab.closing import print_closing
     from ..lab.engines import make_engine
     from ..lab.experiments import find_experiments
+    from ..lab.gpu import has_gpu
     from ..lab.progress import make_reporter
     from ..lab.report import check_report, write_report
     from ..lab.run import ExperimentJob
@@ -99,12 +108,13 @@ def reproduce(
     for job in jobs:
         for remark in job.experiment.remarks(job.settings):
             console.print(remark, markup=False, highlight=False)
+    wants_gpu = any(job.experiment.wants_gpu(job.settings) for job in jobs)
+    usual = "processes" if not wants_gpu else "gpu" if has_gpu() else "inline"
+    chosen = make_engine(engine or usual, workers, address, None if quiet else console)
     if dry_run:
         for job in jobs:
-            print(job.experiment.forecast(job.settings, lambda text: console.print(text, markup=False)))
+            print(job.experiment.forecast(job.settings, lambda text: console.print(text, markup=False), workers))
         return
-    on_gpu = any(job.experiment.wants_gpu(job.settings) for job in jobs)
-    chosen = make_engine(engine or ("inline" if on_gpu else "processes"), workers, address, None if quiet else console)
     store = Store(out)
     folder = store.root / "report"
     check_report(store, folder)  # now, not after hours of computing

@@ -37,14 +37,25 @@ def options_of(
 
 
 def option(
-    name: str, kind: Any, default: Any, words: str, *, flag: str | None = None, panel: str | None = None
+    name: str,
+    kind: Any,
+    default: Any,
+    words: str,
+    *,
+    flag: str | None = None,
+    metavar: str | None = None,
+    panel: str | None = None,
 ) -> inspect.Parameter:
-    """One option; ``flag`` is how it is spelled if not as its name. What is true or false is a flag without a value."""
+    """One option; ``flag`` is how it is spelled if not as its name, ``metavar`` what its value is called if not by its kind.
+
+    What is true or false is a flag without a value. The help shows the default, unless that is None.
+    """
     spelled = flag or f"--{name.replace('_', '-')}"
     if kind is bool:
         about = typer.Option(spelled, metavar="", help=words, rich_help_panel=panel, show_default=False)
         return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Annotated[bool, about])
-    about = typer.Option(spelled, help=words, rich_help_panel=panel, show_default=_shown(default))
+    shown = False if default is None else _shown(default)
+    about = typer.Option(spelled, metavar=metavar, help=words, rich_help_panel=panel, show_default=shown)
     return inspect.Parameter(
         name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[kind | None, about]
     )

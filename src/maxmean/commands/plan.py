@@ -7,20 +7,20 @@ from typing import Annotated, Any
 
 import typer
 
-_PILOT = "From a pilot (default: recognised from the columns)"
-_GUESS = "From guesses"
+from .options import takes
+from .reading import COLUMNS, ROWS, columns_of, reading_of
+
+_GUESS = "From guesses, instead of a pilot"
 
 
-def _column(says: str, metavar: str = "COLUMN") -> Any:
-    """An option that says how to read a pilot."""
-    return typer.Option(metavar=metavar, help=says, rich_help_panel=_PILOT)
-
-
+@takes(*COLUMNS, *ROWS)
 def plan(
     source: Annotated[
         str | None,
         typer.Argument(
-            metavar="[FILE]", show_default=False, help="A pilot: a CSV or Parquet file, or - for standard input."
+            metavar="[FILE]",
+            show_default=False,
+            help="A pilot: CSV, Parquet, Excel, SQLite or DuckDB; - is standard input.",
         ),
     ] = None,
     power: Annotated[float, typer.Option(help="The probability to reach.")] = 0.8,
@@ -64,36 +64,6 @@ def plan(
             rich_help_panel=_GUESS,
         ),
     ] = None,
-    by: Annotated[str | None, _column("Names of the options; in a wide table, a column to leave out.")] = None,
-    value: Annotated[str | None, _column("Observations (long).")] = None,
-    successes: Annotated[str | None, _column("How many times it worked (counts).")] = None,
-    trials: Annotated[str | None, _column("How many times it was tried (counts).")] = None,
-    rate: Annotated[str | None, _column("Share of trials that worked (counts), 0.125 or 12.5%.")] = None,
-    mean: Annotated[str | None, _column("Mean of each option (summaries).")] = None,
-    se: Annotated[
-        str | None, _column("Standard error of the mean; or a number, that of every row.", "COLUMN|NUMBER")
-    ] = None,
-    sd: Annotated[str | None, _column("Standard deviation; needs --n.")] = None,
-    n: Annotated[str | None, _column("Number of observations.")] = None,
-    lower: Annotated[str | None, _column("Lower confidence limit of the mean, instead of --se.")] = None,
-    upper: Annotated[str | None, _column("Upper confidence limit.")] = None,
-    limits_level: Annotated[float | None, _column("Level of these limits.", "LEVEL")] = None,
-    unit: Annotated[str | None, _column("Users, days or questions: pairs long rows, tells wide ones apart.")] = None,
-    where: Annotated[
-        list[str] | None, _column("Rows that count, such as 'country = DE'; repeat it.", "CONDITION")
-    ] = None,
-    drop_missing: Annotated[
-        bool,
-        typer.Option("--drop-missing", metavar="", help="Leave out rows without a value.", rich_help_panel=_PILOT),
-    ] = False,
-    decimal: Annotated[str | None, _column("The decimal mark, a point or a comma.", "MARK")] = None,
-    sheet: Annotated[str | None, _column("Of an Excel file.", "NAME")] = None,
-    query: Annotated[str | None, _column("Of a database file: 'select ...'.", "SQL")] = None,
-    test_size: Annotated[
-        float | None,
-        _column("Share of the data in the test sets, if observations are cross-validation scores.", "SHARE"),
-    ] = None,
-    layout: Annotated[str | None, _column("long, wide, counts, summaries or transposed.", "NAME")] = None,
     as_json: Annotated[
         bool, typer.Option("--json", metavar="", help="Print one JSON object instead of a table.")
     ] = False,
@@ -101,6 +71,7 @@ def plan(
         str | None, typer.Option(metavar="FILE", help="Also draw the curve (.png, .pdf or .svg).", show_default=False)
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", metavar="", help="No notes on standard error.")] = False,
+    **given: Any,
 ) -> None:
     """Say how many observations of every option it takes until the best one is told apart from all others.
 
@@ -113,7 +84,6 @@ def plan(
     from ..mev import picture, show
     from ..mev.data.collect import read_options
     from ..mev.data.files import stream_table
-    from ..mev.data.layout import Columns, Reading
     from ..mev.errors import ArgumentError
     from ..mev.methods import Settings
     from ..mev.plan import plan as plan_guesses
@@ -127,6 +97,9 @@ def plan(
     guesses = {"--means": means, "--sds": sds, "--rates": rates}
     said = [name for name, given in guesses.items() if given is not None]
     if source is None:
+        if given:
+            flag = next(iter(given)).replace("_", "-")
+            raise ArgumentError(f"--{flag} says how to read a pilot, and there is none: give a file, or leave it out")
         if not said and options is None:
             raise ArgumentError("give a pilot (a file), or guesses (--means and --sds, --rates, or --options)")
         found = plan_guesses(
@@ -145,18 +118,8 @@ def plan(
     else:
         if said:
             raise ArgumentError(f"{', '.join(said)} is a guess, and {source!r} a pilot: give one or the other")
-        columns = Columns(by, value, successes, trials, rate, mean, se, sd, n, lower, upper, unit=unit, layout=layout)
-        reading = Reading.of(
-            options=[] if options is None else [name.strip() for name in options.split(",")],
-            where=where or (),
-            drop_missing=drop_missing,
-            decimal=decimal,
-            sheet=sheet,
-            test_size=test_size,
-            limits_level=limits_level,
-            query=query,
-        )
-        pilot = read_options(stream_table(source, sheet=sheet, query=query), columns, reading)
+        reading = reading_of(given, [] if options is None else [options])
+        pilot = read_options(stream_table(source, sheet=reading.sheet, query=reading.query), columns_of(given), reading)
         remarks += pilot.remarks
         if pilot.taken_for.startswith("cross-validation"):
             remarks.append("an observation of this plan is a split of the same data, which tells less than new data do")

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ..cluster import ENGINES, check_engine
 from ..deep import PACKAGES
 from ..deep.registry import USAGE
 from ..deep.settings import AgentOptions, Settings
@@ -17,7 +18,7 @@ from .options import option, options_of, takes
 ON_DEVICE = ("minatar/", "gymnax/")
 """What the names begin with that :func:`maxmean.envs.make` knows; all others are Gymnasium's."""
 
-_AGENT, _LEARNING, _GAME = "The agents", "Learning", "MinAtar"
+_AGENT, _LEARNING, _GAME, _HOSTED = "The agents", "Learning", "MinAtar", "Gymnasium and Atari"
 _SPELLED = {"k": "--heads"}
 _OWN = options_of(AgentOptions, panel=_AGENT, spelled=_SPELLED)
 _LEARNED = [each for each in options_of(Settings, panel=_LEARNING) if each.name != "learning_rate"]
@@ -27,9 +28,25 @@ _PLAYED = [
     option("minimal_actions", bool, False, "Only the actions that do something in this game.", panel=_GAME),
     option("step_limit", int, "the game's own", "Steps after which an episode is truncated.", panel=_GAME),
 ]
+_STEPPED = [
+    option("num_envs", int, 1, "Environments side by side.", panel=_HOSTED),
+    option(
+        "no_clip_reward", bool, False, "Atari: learn from the rewards as they are, not from their signs.", panel=_HOSTED
+    ),
+    option(
+        "terminal_on_life_loss", bool, False, "Atari: a lost life is an end for the agent that learns.", panel=_HOSTED
+    ),
+    option(
+        "frames",
+        int,
+        "as the environment says",
+        "Frames that an observation is a stack of, each stored once; 1 stores whole observations.",
+        panel=_HOSTED,
+    ),
+]
 
 
-@takes(*_OWN, *_LEARNED, *_PLAYED)
+@takes(*_OWN, *_LEARNED, *_STEPPED, *_PLAYED)
 def train(
     env: Annotated[str, typer.Option("--env", metavar="NAME", help="Such as minatar/breakout or CartPole-v1.")],
     out: Annotated[str, typer.Option("--out", metavar="DIR", help="Where records, checkpoints and policies are kept.")],
@@ -49,6 +66,12 @@ def train(
     ] = None,
     checkpoint_interval: Annotated[int, typer.Option(help="Steps between two checkpoints.")] = 50_000,
     workers: Annotated[int | None, typer.Option(show_default="all cores", help="Runs at once, on a CPU.")] = None,
+    engine: Annotated[
+        str, typer.Option(help="local, or ray: the runs are spread over a Ray cluster's cores or GPUs.")
+    ] = "local",
+    address: Annotated[
+        str | None, typer.Option(show_default="a local one", help="A running Ray cluster, such as auto or HOST:6379.")
+    ] = None,
     tensorboard: Annotated[
         bool, typer.Option("--tensorboard", metavar="", help="Gymnasium: records to TensorBoard too.")
     ] = False,
@@ -60,7 +83,7 @@ def train(
 ) -> None:
     """Train agents. Stop it at any time: the same command resumes.
 
-    minatar/... and gymnax/... run on the device, all runs at once; any other name is a Gymnasium id, stepped on the host, one run after the other, with defaults that depend on the observation type instead of those below. Writes records.parquet (return, bias and more at every test).
+    minatar/... and gymnax/... run on the device, all runs at once; any other name is a Gymnasium id, stepped on the host, one run after the other (at once with --engine ray), with defaults that depend on the observation type instead of those below. Writes records.parquet (return, bias and more at every test).
     """  # noqa: E501  (a line break here is one in the help)
     if env.startswith(ON_DEVICE):
         need("training", *PACKAGES, extra="deep")
@@ -68,9 +91,18 @@ def train(
         from ..deep.host.making import need_gymnasium
 
         need_gymnasium()
+    check_engine(engine, ENGINES, workers, address)
     options = _game_options({each.name: given[each.name] for each in _PLAYED if each.name in given})
     learning = {each.name: given[each.name] for each in _LEARNED if each.name in given}
     common = {each.name: given.get(each.name) for each in _OWN}
+    hosted = {each.name: given[each.name] for each in _STEPPED if each.name in given}
+    if hosted and env.startswith(ON_DEVICE):
+        flag = next(iter(hosted)).replace("_", "-")
+        raise CommandError(f"--{flag} is for Gymnasium's environments, not for {env}")
+    if hosted.get("frames", 1) < 1:
+        raise CommandError(
+            f"--frames must be at least 1, not {hosted['frames']}; leave it out to stack as the environment says"
+        )
     if agent is None:
         agent, common, learning = _recommended(env, options, common, learning, quiet)
     _refuse_unused(agent, common)
@@ -79,27 +111,45 @@ def train(
         if tensorboard or wandb:
             raise CommandError(f"--tensorboard and --wandb are for Gymnasium's environments, not for {env}")
         records, finished = _on_device(
-            env, chosen, steps, seeds, learning_rate, learning, options, out, checkpoint_interval, workers, quiet
-        )
-    else:
-        from ..deep.host.training import train as train_on_host
-
-        if options:
-            raise CommandError(f"{', '.join(options)} can be set for minatar's games, not for {env}")
-        if workers is not None:
-            raise CommandError(f"--workers is for minatar and gymnax: the runs of {env} come one after the other")
-        records, finished = train_on_host(
             env,
             chosen,
             steps,
             seeds,
             learning_rate,
             learning,
+            options,
+            out,
+            checkpoint_interval,
+            workers,
+            engine,
+            address,
+            quiet,
+        )
+    else:
+        from ..deep.host.training import train as train_on_host
+
+        if options:
+            raise CommandError(f"{', '.join(options)} can be set for minatar's games, not for {env}")
+        if workers is not None and engine == "local":
+            raise CommandError(
+                f"--workers is for minatar and gymnax, or for --engine ray: the runs of {env} come one after the other"
+            )
+        records, finished = train_on_host(
+            env,
+            chosen,
+            steps,
+            seeds,
+            learning_rate,
+            {**learning, **_host_settings(hosted)},
             Path(out),
             checkpoint_interval,
             tensorboard,
             wandb,
             quiet,
+            num_envs=hosted.get("num_envs", 1),
+            engine=engine,
+            workers=workers,
+            address=address,
         )
     if not finished:
         raise typer.Exit(130)
@@ -128,6 +178,12 @@ def _recommended(
     return [found.agent], own, {name: each for name, each in found.settings.items() if name not in own} | learning
 
 
+def _host_settings(hosted: dict[str, Any]) -> dict[str, Any]:
+    """The settings of :class:`maxmean.deep.host.settings.Host`."""
+    clipping = {"clip_reward": False} if "no_clip_reward" in hosted else {}
+    return {name: value for name, value in hosted.items() if name in ("terminal_on_life_loss", "frames")} | clipping
+
+
 def _game_options(given: dict[str, Any]) -> dict[str, Any]:
     """The options of :func:`maxmean.envs.make`."""
     ramping = {"ramping": False} if given.pop("no_ramping", False) else {}
@@ -145,6 +201,8 @@ def _on_device(
     out: str,
     checkpoint_interval: int,
     workers: int | None,
+    engine: str,
+    address: str | None,
     quiet: bool,
 ) -> tuple[Any, bool]:
     """Train where environment and agent are one program; the records, and whether all steps were taken."""
@@ -162,6 +220,8 @@ def _on_device(
         out=out,
         checkpoint_interval=checkpoint_interval,
         workers=workers,
+        engine=engine,
+        address=address,
         quiet=quiet,
     )
     return found.records, found.finished

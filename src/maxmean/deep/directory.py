@@ -35,6 +35,10 @@ class CheckpointError(MaxmeanError):
     """A directory that cannot be gone on with; the message says why and what to do."""
 
 
+class BusyError(CheckpointError):
+    """Another process trains in the directory."""
+
+
 def check_name(folder: Path) -> None:
     """Refuse a name that not all can write who write there."""
     try:
@@ -113,7 +117,7 @@ def alone(folder: Path) -> Iterator[None]:
         lock = os.fdopen(os.open(folder / LOCK, flags, 0o666), "r+b", buffering=0)
     with lock:
         if not _lock(lock.fileno()):
-            raise CheckpointError(
+            raise BusyError(
                 f"another process is training in {folder}; wait until it has ended, or choose another directory"
             )
         clear(folder)

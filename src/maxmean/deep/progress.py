@@ -150,12 +150,30 @@ def _time(seconds: float) -> str:
     return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"
 
 
+_others: list[Callable[[], bool]] = []
+"""Who may ask to stop, beside the keyboard."""
+
+
+@contextmanager
+def stoppable(by: Callable[[], bool]) -> Iterator[None]:
+    """In here a training stops when ``by`` is true, as it does at a first Ctrl-C."""
+    _others.append(by)
+    try:
+        yield
+    finally:
+        _others.remove(by)
+
+
 @contextmanager
 def interruptible() -> Iterator[Callable[[], bool]]:
     """A first Ctrl-C asks to stop after the piece at hand; a second one stops at once."""
     asked = threading.Event()
+
+    def stopped() -> bool:
+        return asked.is_set() or any(by() for by in _others)
+
     if threading.current_thread() is not threading.main_thread():
-        yield asked.is_set
+        yield stopped
         return
 
     def ask(*_: object) -> None:
@@ -165,6 +183,6 @@ def interruptible() -> Iterator[Callable[[], bool]]:
 
     before = signal.signal(signal.SIGINT, ask)
     try:
-        yield asked.is_set
+        yield stopped
     finally:
         signal.signal(signal.SIGINT, before)

@@ -112,13 +112,20 @@ class Records:
         self.rows["records"].append(row)
         return row
 
-    def reach(self, runs: Iterable[tuple[RunId, int]], interval: int) -> bool:
-        """Whether the tests are there that each run had on its way to its step, one every ``interval``; and of no other run."""
+    def reach(self, runs: Iterable[tuple[RunId, int]], interval: int, stride: int = 1) -> bool:
+        """Whether the tests are there that each run had on its way to its step, one every ``interval``; and of no other run.
+
+        Where ``stride`` environments are stepped side by side, a test is so many steps late at most.
+        """
         ways = {(run.variant.label, run.variant.learning_rate, run.seed): step for run, step in runs}
         tested = {(row["variant"], row["learning_rate"], row["seed"], row["step"]) for row in self.rows["records"]}
         if tested and {each[:3] for each in tested} != set(ways):
             return False
-        return all((*who, test) in tested for who, step in ways.items() for test in range(interval, step + 1, interval))
+        return all(
+            any((*who, test + late) in tested for late in range(stride))
+            for who, step in ways.items()
+            for test in range(interval, step + 1, interval)
+        )
 
     def frame(self, table: str = "records") -> pd.DataFrame:
         """A table, in the order of steps, variants and seeds."""

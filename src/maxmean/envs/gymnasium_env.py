@@ -19,7 +19,10 @@ from .registry import make
 
 
 class GymnasiumEnv(gymnasium.Env[NDArray[Any], SupportsInt]):
-    """One of our environments, stepped as Gymnasium steps."""
+    """One of our environments, stepped as Gymnasium steps: on the host, where Gymnasium's environments are.
+
+    On a GPU a step of one small game is slower, and it would wait there for whatever the agent computes.
+    """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": FPS}  # noqa: RUF012  (Gymnasium has it as an attribute)
 
@@ -38,7 +41,7 @@ class GymnasiumEnv(gymnasium.Env[NDArray[Any], SupportsInt]):
     ) -> tuple[NDArray[Any], dict[str, Any]]:
         super().reset(seed=seed)
         previous = self.state if seed is None else None
-        self.state, observation = _reset(self.env, self._words(), previous)
+        self.state, observation = _reset(self.env, jax.device_put(self._words(), _host()), previous)
         self._over = False
         return np.array(observation), self._info()
 
@@ -77,7 +80,7 @@ class GymnasiumEnv(gymnasium.Env[NDArray[Any], SupportsInt]):
             ]
             if not isinstance(leaves, list) or len(there) != len(leaves) or here != there:
                 raise EnvError(f"that is no state of {self.env.name}: its arrays have other shapes or types")
-        self.state = None if leaves is None else jax.tree.unflatten(tree, leaves)
+        self.state = None if leaves is None else jax.device_put(jax.tree.unflatten(tree, leaves), _host())
         self._over = bool(state["over"])
         self.np_random = generator
 
@@ -105,6 +108,15 @@ class Creator:
 
 # Gymnasium finds a creator as an attribute of a module: here it has the game's name.
 globals().update({name: Creator(name) for name in GAMES})
+
+
+@cache
+def _host() -> jax.Device | None:
+    """The host as JAX has it, unless it was told to do without. What is computed from arrays there is computed there."""
+    try:
+        return jax.devices("cpu")[0]
+    except RuntimeError:
+        return None
 
 
 @cache

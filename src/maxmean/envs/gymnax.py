@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..errors import missing, unknown
+from ..errors import brief, missing, unknown
 from .environment import EnvError, Environment, Step, check_action
 
 
@@ -107,7 +107,20 @@ def from_gymnax(env: Any, params: Any = None, **options: Any) -> Gymnax:
             if option in _arguments(env):  # by name, its class has had it already
                 raise EnvError(f"{option!r} goes to the class of gymnax/{label}: give its name instead of an object")
             raise EnvError(unknown(f"gymnax/{label} has no option", option, [*fields, *_arguments(env)], cutoff=0.5))
+        _check_alike(f"{option} of gymnax/{label}", options[option], vars(params)[option])
     return Gymnax(env, dataclasses.replace(params, **options) if options else params, label)
+
+
+def _check_alike(what: str, value: Any, default: Any) -> None:
+    """Refuse what cannot stand where a number or an array of numbers does; whatever else a parameter is, gymnax knows."""
+    shape, numeric = np.shape(default), np.asarray(default).dtype.kind in "biuf"
+    try:
+        found = np.asarray(value)
+    except ValueError:  # parts of different lengths
+        found = np.asarray(None)
+    if numeric and (found.dtype.kind not in "biuf" or found.shape != shape):
+        such = f"an array of numbers of the shape {shape}" if shape else f"a number, such as {default}"
+        raise EnvError(f"{what} must be {such}, not {brief(value)}")
 
 
 def _by_name(name: str, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
@@ -118,12 +131,17 @@ def _by_name(name: str, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         raise EnvError(missing(f"gymnax/{name}", "gymnax")) from None
     if name not in gymnax.registered_envs:
         raise EnvError(unknown("gymnax has no environment", name, gymnax.registered_envs, cutoff=0.5))
-    own = {option: options[option] for option in options.keys() & _arguments(_make(name, ()))} if options else {}
-    rest = {option: value for option, value in options.items() if option not in own}
+    own: dict[str, Any] = {}
     try:
+        if options:
+            own = {option: options[option] for option in options.keys() & _arguments(_make(name, ()))}
+        rest = {option: value for option, value in options.items() if option not in own}
         return _make(name, tuple(sorted(own.items()))), rest
     except (TypeError, ValueError) as error:
         raise EnvError(f"gymnax cannot make {name} with {own}: {error}") from None
+    except OSError as error:  # MNIST's pictures, for one
+        why = getattr(error, "reason", error)
+        raise EnvError(f"gymnax/{name} needs data that gymnax downloads, and the download failed: {why}") from None
 
 
 @functools.cache

@@ -44,6 +44,10 @@ BEYOND: Final = "beyond the paper"
 """The section of an experiment that the paper does not have: its claims are ours, and counted apart."""
 MARGIN = "margin: "
 """How the names of the margins begin among what was measured."""
+NOT_JUDGED = "not judged: "
+"""How those of margins begin that are shown beside another and decide nothing."""
+MANY = 60
+"""How many margins a page lists; of more, it says how many hold, fail and are open."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +93,17 @@ class Measured:
         reach = float(stdtrit(freedom, (1 + level) / 2)) * error
         return cls(float(value), float(value - reach), float(value + reach), float(freedom))
 
+    @classmethod
+    def least(cls, several: Sequence[Measured]) -> Measured:
+        """The least of several numbers. All of them are above its low end; its high end allows for having looked for the least.
+
+        >>> print(Measured.least([Measured(1.0, 0.5, 1.5), Measured(2.0, -1.0, 5.0)]))
+        1 [-1, 1.572]
+        """
+        least = min(several, key=lambda each: each.value)
+        ends = min(each.low for each in several), min(each.among(len(several)).high for each in several)
+        return cls(least.value, *ends, min(each.freedom for each in several))
+
     def among(self, parts: int) -> Measured:
         """The same number with the interval that it needs as one of ``parts``, of the level 1 - 0.05 / parts.
 
@@ -132,6 +147,17 @@ class Finding:
     """Positive when the claim holds."""
     numbers: Mapping[str, Measured] = field(default_factory=dict)
     note: str = ""
+    beside: Mapping[str, Mapping[str, Measured]] = field(default_factory=dict)
+    """By the name of a margin, the same one measured in other ways, which are shown with it and decide nothing."""
+
+    @property
+    def measured(self) -> dict[str, Measured]:
+        """Everything by the name that tables have for it."""
+        found = dict(self.numbers)
+        for name, margin in self.margins.items():
+            found[f"{MARGIN}{name}"] = margin
+            found |= {f"{NOT_JUDGED}{other}": number for other, number in self.beside.get(name, {}).items()}
+        return found
 
     @property
     def judgement(self) -> Judgement:
@@ -165,11 +191,12 @@ Judge: TypeAlias = "Callable[[Results[Any]], Finding]"
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement of the paper and how it is judged."""
+    """A statement of the paper, or of ours, and how it is judged."""
 
     id: str
     statement: str
     where: str
+    """The section of the paper; ``beyond the paper`` for one of ours about an experiment of the paper's."""
     judge: Judge
 
 
@@ -197,15 +224,32 @@ class Verdict:
     @property
     def label(self) -> str:
         """The verdict, with how many of the parts hold where only some do."""
-        return f"{IN_PART} ({len(self.parts.hold)} of {self.parts.total})" if self.verdict == IN_PART else self.verdict
+        if self.verdict not in (IN_PART, "fails") or not self.parts.hold:
+            return self.verdict
+        return f"{self.verdict} ({len(self.parts.hold)} of {self.parts.total}{' hold' * (self.verdict == 'fails')})"
 
     @property
     def why(self) -> str:
-        """What keeps the claim from holding: the parts that fail and those that are open, or why it was not judged."""
-        if not self.measured or self.verdict == TOO_SMALL:
+        """What keeps the claim from holding: the parts that fail and those that are open, or why it was not judged.
+
+        With more than :data:`MANY` parts it is the note: the first of them would say nothing of the others.
+        """
+        if not self.measured or self.verdict == TOO_SMALL or (self.parts.total > MANY and self.verdict != "holds"):
             return self.note
         kinds = {"fails": self.parts.fail, "open": self.parts.open}
         return "; ".join(f"{word}: {_first(some)}" for word, some in kinds.items() if some)
+
+    @property
+    def listed(self) -> Mapping[str, Measured]:
+        """What a page lists of what was measured: everything, but :data:`MANY` margins at most; :meth:`to_dict` has them all."""
+        if self.parts.total <= MANY:
+            return self.measured
+        kinds = {"hold": self.parts.hold, "fail": self.parts.fail, "are open": self.parts.open}
+        counts = {
+            f"margins that {word} (one by one: maxmean claims --json)": Measured.exact(len(some))
+            for word, some in kinds.items()
+        }
+        return {name: each for name, each in self.measured.items() if not name.startswith(MARGIN)} | counts
 
     def to_dict(self) -> dict[str, Any]:
         own = {"beyond_the_paper": True} if self.beyond else {}
@@ -261,11 +305,11 @@ def judge(experiment: Experiment[Any], results: Results[Any] | None) -> list[Ver
                 claim.statement,
                 claim.where,
                 found.judgement if enough else TOO_SMALL,
-                {**found.numbers, **{f"{MARGIN}{name}": margin for name, margin in found.margins.items()}},
+                found.measured,
                 results.scale,
                 experiment.name,
                 found.note if enough else f"judged at the {experiment.judged_from} scale: {_larger(experiment)}",
-                experiment.beyond,
+                experiment.beyond or claim.where == BEYOND,
             )
         )
     return verdicts
@@ -274,7 +318,15 @@ def judge(experiment: Experiment[Any], results: Results[Any] | None) -> list[Ver
 def _unjudged(experiment: Experiment[Any], scale: str, note: str) -> list[Verdict]:
     return [
         Verdict(
-            claim.id, claim.statement, claim.where, "undecided", {}, scale, experiment.name, note, experiment.beyond
+            claim.id,
+            claim.statement,
+            claim.where,
+            "undecided",
+            {},
+            scale,
+            experiment.name,
+            note,
+            experiment.beyond or claim.where == BEYOND,
         )
         for claim in experiment.claims
     ]
@@ -338,7 +390,7 @@ def _markdown(verdicts: Sequence[Verdict]) -> str:
         ]
         lines += [escaped(v.note), ""] if v.note else []
         lines += ["| measured | value [95% interval] |", "|---|---|"]
-        lines += [f"| {_cell(name)} | {number} |" for name, number in v.measured.items()]
+        lines += [f"| {_cell(name)} | {number} |" for name, number in v.listed.items()]
     return "\n".join(lines) + "\n"
 
 

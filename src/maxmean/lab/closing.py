@@ -72,7 +72,7 @@ def print_closing(experiments: Sequence[Experiment[Any]], scale: str, seconds: f
         commands = {
             f"{_program()} estimate {_path(_ads())}": "every estimator",
             f"{_program()} claims": "the verdicts",
-            f"{_program()} reproduce --scale paper --out results": "seven minutes",
+            f"{_program()} reproduce --scale paper --out results": "ten minutes",
         }
         for command, what in commands.items():
             print(f"  {command:<{max(map(len, commands))}}  # {what}")

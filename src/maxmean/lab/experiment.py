@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.console import Console
 
+    from .gpu import Load
     from .tables import TableLayout
 
 SCALES = ("quick", "custom", "study", "paper")
@@ -115,11 +116,23 @@ class Experiment(ABC, Generic[S]):
         return self.compute(settings, part, rng)
 
     def wants_gpu(self, settings: S) -> bool:
-        """Whether a shard fills a GPU, so that they had better come one after the other."""
+        """Whether a shard is made for a GPU; then it also says what it takes of one, and can be tried there."""
         return False
 
-    def forecast(self, settings: S, say: Callable[[str], None]) -> str:
-        """What the work will take, in words; ``say`` hears what is being measured meanwhile."""
+    def gpu_load(self, settings: S, part: Mapping[str, Any]) -> Load:
+        """What a shard takes of a GPU."""
+        raise NotImplementedError
+
+    def trial(self, settings: S, part: Mapping[str, Any]) -> Callable[[float], float]:
+        """A shard, compiled: called with some seconds, it computes for so long, and returns its steps a second."""
+        raise NotImplementedError
+
+    def brief(self, part: Mapping[str, Any]) -> str:
+        """A shard in few words, to tell its lines from another's."""
+        return " ".join(map(str, part.values()))
+
+    def forecast(self, settings: S, say: Callable[[str], None], workers: int | None = None) -> str:
+        """What the work will take, in words, with so many workers; ``say`` hears what is being measured meanwhile."""
         return f"{self.name}: {len(self.parts(settings))} shards"
 
     @abstractmethod

@@ -179,7 +179,7 @@ def _section(
 def _claims_table(verdicts: Sequence[Verdict]) -> str:
     rows = "".join(
         f"""<tr><td><b>{_text(v.id)}</b></td><td>{_text(v.statement)}{_small(v.why)}{_small(v.note if v.note != v.why else "")}
-<details><summary>{len(v.measured)} numbers</summary><table class="numbers">{_numbers(v)}</table></details></td>
+<details><summary>{len(v.listed)} numbers</summary><table class="numbers">{_numbers(v)}</table></details></td>
 <td><span class="{_class(v)}">{v.label}</span></td></tr>"""
         for v in verdicts
     )
@@ -198,7 +198,7 @@ def _small(text: str) -> str:
 
 def _numbers(verdict: Verdict) -> str:
     return "".join(
-        f"<tr><td>{_text(name)}</td><td>{_text(number)}</td></tr>" for name, number in verdict.measured.items()
+        f"<tr><td>{_text(name)}</td><td>{_text(number)}</td></tr>" for name, number in verdict.listed.items()
     )
 
 

@@ -13,7 +13,6 @@ from typing import Any
 from ..mev.show import escaped
 from .change import change
 from .claims import Verdict, judge
-from .engines import ShardEngine, Task, TaskResult
 from .errors import LabError
 from .experiment import Experiment, Results, Shard, plain
 from .experiments import EXPERIMENTS
@@ -21,6 +20,7 @@ from .loading import LeftOut, Say, load, load_best, unsaid
 from .progress import Reporter
 from .settings import SHARDS, limited
 from .store import DamagedError, Store, StudyPlan
+from .tasks import ShardEngine, Task, TaskResult
 
 __all__ = [
     "SHIPPED",

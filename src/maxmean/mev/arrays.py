@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..errors import missing
+from ..errors import brief, missing
 from .errors import ArgumentError
 
 Array: TypeAlias = Any
@@ -73,11 +73,28 @@ def as_floats(xp: ModuleType, *values: Any) -> tuple[Array, ...]:
 
 
 def as_truths(xp: ModuleType, value: Any, like: Array) -> Array:
-    """``value`` as an array of true and false beside ``like``; anything else than that is refused."""
-    array = value if is_torch(value) else xp.asarray(value, **_place(like))
+    """``value`` as an array of true and false beside ``like``, to which it broadcasts; anything else than that is refused."""
+    try:
+        array = value if is_torch(value) else xp.asarray(value, **_place(like))
+    except (TypeError, ValueError, RuntimeError):
+        raise ArgumentError(f"a mask says True or False of each option, and this one is {brief(value)}") from None
     if not xp.isdtype(array.dtype, "bool"):
         raise ArgumentError(f"a mask says True or False of each option, and this one has the type {array.dtype}")
+    shape, options = tuple(array.shape), tuple(like.shape)[-1:]
+    if shape and shape[-1:] not in (options, (1,)):
+        raise ArgumentError(
+            f"a mask says True or False of each option: there are {options[0]}, and where has {shape[-1]}"
+        )
     return array
+
+
+def together(**shapes: tuple[int, ...]) -> None:
+    """Refuse arrays whose leading axes do not broadcast."""
+    try:
+        np.broadcast_shapes(*shapes.values())
+    except ValueError:
+        said = ", ".join(f"{name} {tuple(shape)}" for name, shape in shapes.items())
+        raise ArgumentError(f"these shapes do not broadcast: {said}") from None
 
 
 def constant(values: np.ndarray, like: Array) -> Array:

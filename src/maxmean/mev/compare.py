@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .asking import as_problem
 from .errors import ArgumentError, DataError
 from .estimate import Estimate, estimate_problem
 from .inference import WinnerMean
 from .lift import NamedLift
 from .methods import METHODS, NEEDS_PAIRS, PAIRED, check_method
-from .problem import Problem, as_problem
+from .problem import Problem
 from .settings import check_level
 from .winner import NamedWinner, OptionMean
 
@@ -186,7 +187,7 @@ class Comparison:
                 for method, est in self.estimates.items()
             },
             "maximum": {
-                "value": _finite(self.answer.value),
+                "value": _finite(min(max(self.answer.value, self.maximum[0]), self.maximum[1])),
                 "interval": [_finite(end) for end in self.maximum],
             },
             "best_set": list(self.best_set),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .arrays import Array, as_floats, as_truths, namespace
+from .arrays import Array, as_floats, as_truths, namespace, together
 from .errors import ArgumentError
 from .estimators import unchecked_estimate
 from .kernels import Gaussian, Kernel, as_kernel
@@ -63,7 +63,7 @@ def ensemble_target(
     array([0., 2.])
     """
     check_truth("covariance", covariance)
-    xp = namespace(q_target_heads)
+    xp = namespace(q_target_heads, where)
     (heads,) = as_floats(xp, q_target_heads)
     if heads.ndim < 2 or heads.shape[-2] < 2:
         raise ArgumentError(
@@ -73,7 +73,13 @@ def ensemble_target(
         full = ensemble_target(xp.astype(heads, xp.float32), kernel, covariance=covariance, where=where)
         return xp.astype(full, heads.dtype)
     if where is not None:
-        where = as_truths(xp, where, heads)[..., None, :]
+        where = as_truths(xp, where, heads)
+        if not where.ndim:
+            raise ArgumentError(
+                f"where must say True or False of each of the {heads.shape[-1]} actions, not of all at once"
+            )
+        together(where=where.shape, heads=(*heads.shape[:-2], heads.shape[-1]))
+        where = where[..., None, :]
         heads = xp.where(where, heads, xp.zeros_like(heads))  # what stands there need not be a number
     # Unchecked: a variance across finite heads is one, and a check would change what compilers make of a whole training.
     if not covariance:

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import unknown
+from .asking import as_problem
 from .errors import ArgumentError
 from .inference import EstimatorBias
 from .inference.bias import NOISE
 from .kernels import Gaussian, Kernel
 from .lift import NamedLift
 from .methods import PAIRED, check_method
-from .problem import PLANNED, Problem, as_problem
+from .problem import Problem
 from .statistic import t_statistic
 from .winner import NamedTop, NamedWinner
 
@@ -90,7 +91,9 @@ class Estimate:
         return self._frame(self.problem.ranks(level), ("low", "high"))
 
     def shrinkage(self, level: float = 0.95) -> pd.DataFrame:
-        """Each option's mean drawn towards the others, ``value``, with its interval; see :func:`maxmean.mev.inference.shrink`."""
+        """Each option's mean drawn towards the others, ``value``, with its interval; see :func:`maxmean.mev.inference.shrink`,
+        and :func:`maxmean.mev.inference.shrink_rate` for counts.
+        """
         return self._frame(self.problem.shrunk(level), ("value", "low", "high"))
 
     def probability_best(self, prior: str = "shrinkage") -> pd.Series:
@@ -109,7 +112,7 @@ class Estimate:
 
         >>> winner = estimate(successes={"red": 30, "blue": 36}, trials=1000).winner()
         >>> round(winner.recommended.value, 4), [round(end, 4) for end in winner.recommended.interval]
-        (0.0346, [0.0229, 0.0495])
+        (0.035, [0.0229, 0.0495])
         """
         return self.problem.winner(level, beta, rank)
 
@@ -250,7 +253,7 @@ def estimate(
     seed: int = 0,
     control: str | None = None,
     anytime: bool = False,
-    planned: int = PLANNED,
+    planned: int | None = None,
 ) -> Estimate:
     """Estimate the mean of the best of several options.
 
@@ -317,8 +320,8 @@ def estimate(
         The option that :meth:`Estimate.lift` compares the others with.
     anytime, planned
         Intervals that hold at all looks at the growing data at once, however often you look and whenever you stop. They are
-        shortest when there are ``planned`` observations of each option, a number to choose before the first look, and replace
-        those of ``interval()``, ``best_set()``, ``ranks()``, ``winner()``, ``top()`` and ``lift()``.
+        shortest when there are ``planned`` observations of each option (None: 1,000), a number to choose before the first
+        look, and replace those of ``interval()``, ``best_set()``, ``ranks()``, ``winner()``, ``top()`` and ``lift()``.
 
     Examples
     --------

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .arrays import Array, Rng, as_floats, as_truths, beside, constant, namespace, quiet, uniform
+from .arrays import Array, Rng, as_floats, as_truths, beside, constant, namespace, quiet, together, uniform
 from .kernels import Gaussian, Indicator, Kernel, as_kernel
 from .probabilities import best_probabilities
 from .statistic import check_covariances, check_options, has_meaning, raw_statistic
@@ -178,7 +178,9 @@ def _masked_estimate(means: Array, variances: Array, kernel: Kernel, covariances
     xp = namespace(means, variances, covariances, where)
     means, variances = as_floats(xp, means, variances)
     check_options(means, variances)
-    there, means, variances = xp.broadcast_arrays(as_truths(xp, where, means), means, variances)
+    there = as_truths(xp, where, means)
+    together(where=there.shape, means=means.shape, variances=variances.shape)
+    there, means, variances = xp.broadcast_arrays(there, means, variances)
     means, variances = (xp.where(there, each, xp.zeros_like(each)) for each in (means, variances))
     if covariances is not None:
         (covariances,) = as_floats(xp, covariances)

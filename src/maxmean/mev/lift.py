@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -79,7 +80,11 @@ class NamedLift:
 
 
 def name_lift(problem: Problem, found: Lift, base: float) -> NamedLift:
-    """What was found about the lift over a problem's control, whose mean, but for the unit, is ``base``."""
+    """What was found about the lift over a problem's control, whose mean, but for the unit, is ``base``.
+
+    No rate is below zero, so that none is less than the control's by more than all of it.
+    """
+    least = -1.0 if problem.counts is not None else -math.inf
     rows = zip(
         found.options,
         found.difference.tolist(),
@@ -97,21 +102,21 @@ def name_lift(problem: Problem, found: Lift, base: float) -> NamedLift:
                 problem.unit * difference,
                 (problem.unit * ends[0], problem.unit * ends[1]),
                 share,
-                (shares[0], shares[1]),
+                (max(shares[0], least), shares[1]),
                 beats,
             )
             for option, difference, ends, share, shares, beats in rows
         ),
-        _best(problem, found, base),
+        _best(problem, found, base, least),
         found.level,
     )
 
 
-def _best(problem: Problem, found: Lift, base: float) -> BestLift:
+def _best(problem: Problem, found: Lift, base: float, least: float) -> BestLift:
     factor, index = problem.direction * problem.unit, found.best.index
 
     ends = sorted(factor * end for end in found.best.bounds)
-    low, high = found.best_relative
+    low, high = max(found.best_relative[0], least), found.best_relative[1]
     share = found.best_value / abs(base) if base else float("nan")
     return BestLift(
         problem.names[found.options[index]],

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import unknown
+from .asking import as_problem
 from .data.inputs import default_names
 from .errors import ArgumentError, DataError
 from .inference.power import MOST, Supposed, grid, needed
 from .inference.simultaneous import diagonal
-from .problem import Problem, as_problem
+from .problem import Problem
 from .settings import check_level, check_number, check_truth, check_whole
 
 if TYPE_CHECKING:

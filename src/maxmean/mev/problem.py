@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from ..errors import unknown
 from .data import Counts, Data, Samples, Summaries
-from .data.inputs import as_options
-from .data.layout import Reading
 from .data.limits import MOST_PAIRED, MOST_RESAMPLES, TOO_MANY_PAIRED
-from .data.moments import skewness, skewness_error, unit_for
+from .data.moments import unit_for
 from .data.options import Options, refuse_unusable
-from .errors import ArgumentError, DataError, DataWarning
+from .errors import ArgumentError, DataError
+from .evidence import Evidence, is_rate
 from .inference import (
     EstimatorBias,
+    Posterior,
     Sequences,
-    Shrinkage,
     best_set,
     bias_range,
     infer_lift,
@@ -37,9 +34,9 @@ from .inference import (
     probability_best,
     rank_intervals,
     shrink,
+    shrink_rate,
 )
 from .inference.bias import NOISE
-from .inference.checks import level_ties
 from .inference.moderated import (
     differences_from_average,
     moderated_covariances,
@@ -50,7 +47,6 @@ from .inference.moderated import (
 from .inference.shrinkage import first_copies
 from .inference.simultaneous import diagonal
 from .inference.tails import upper_quantile
-from .kernels import Gaussian, Kernel, as_kernel
 from .lift import NamedLift, name_lift
 from .methods import (
     METHODS,
@@ -61,39 +57,24 @@ from .methods import (
     Settings,
     check_method,
     evaluate,
-    parse_kernel,
 )
 from .probabilities import MOST_INTEGRATED
 from .settings import check_level, check_number, check_truth, check_whole
 from .winner import NamedTop, NamedWinner, name_top, name_winner
 
-_NORMAL = np.asarray(math.inf)  # degrees of freedom
-PLANNED = 1_000
-"""Observations of each option at which always-valid intervals are shortest, unless told otherwise."""
-
 _POSSIBLE = 39
 """True means that are drawn: a further draw would lie between the smallest and the largest of so many 95% of the time."""
 
 
-@dataclass(frozen=True, eq=False)
-class Problem:
-    """Named options, ready to be estimated: the data in units and direction in which larger is better.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Problem(Evidence):
+    """Named options with their data, ready to be estimated, and the answers to every question about them."""
 
-    A value x of the user's data is ``origin + direction * unit * y`` for a y in here.
-    """
-
-    names: tuple[str, ...]
-    data: Samples | Counts | Summaries
     settings: Settings
     seed: int = 0
     resamples: int = NOISE
-    origin: float = 0.0
-    direction: int = 1
-    unit: float = 1.0
     taken_for: str = ""
     pairable: bool = False
-    remarks: tuple[str, ...] = ()
-    """What was guessed or left out when the data were read, a sentence each."""
     control: str | None = None
     """The option that the others are compared with, if one was named."""
     planned: int | None = None
@@ -136,7 +117,7 @@ class Problem:
         data, origin, unit = options.data, 0.0, 1.0
         if isinstance(data, Samples) and data.paired and len(options.names) > MOST_PAIRED:
             raise DataError(TOO_MANY_PAIRED)
-        if lower_is_better and not isinstance(data, Summaries) and _is_rate(data):
+        if lower_is_better and not isinstance(data, Summaries) and is_rate(data):
             data, origin = data.failures(), 1.0  # few successes are many failures
         elif not isinstance(data, Counts):
             unit = data.unit if isinstance(data, Summaries) else unit_for(*data.values)
@@ -147,43 +128,21 @@ class Problem:
             if not math.isfinite(variance):
                 raise DataError(f"option {name!r} spreads too widely for its variance to be a number")
         return cls(
-            options.names,
-            data,
-            settings,
-            seed,
-            resamples,
-            origin,
-            direction,
-            unit,
-            options.taken_for,
-            options.pairable,
-            options.remarks,
-            control,
-            planned,
-            options.source,
+            names=options.names,
+            data=data,
+            origin=origin,
+            direction=direction,
+            unit=unit,
+            remarks=options.remarks,
+            settings=settings,
+            seed=seed,
+            resamples=resamples,
+            taken_for=options.taken_for,
+            pairable=options.pairable,
+            control=control,
+            planned=planned,
+            source=options.source,
         )
-
-    @property
-    def lower_is_better(self) -> bool:
-        return self.direction < 0
-
-    def outward(self, value: float) -> float:
-        """A value in the user's units; rates stay within [0, 1]."""
-        found = self.origin + self.direction * self.unit * float(value)
-        return found if self.counts is None else min(max(found, 0.0), 1.0)
-
-    def interval(self, low: float, high: float) -> tuple[float, float]:
-        """An interval in the user's units, its lower end first."""
-        first, second = sorted((self.outward(low), self.outward(high)))
-        return first, second
-
-    @cached_property
-    def means(self) -> list[float]:
-        return [self.outward(mean) for mean in self.estimates.tolist()]
-
-    @cached_property
-    def standard_errors(self) -> list[float]:
-        return [self.unit * math.sqrt(variance) for variance in self.data.variances]
 
     @cached_property
     def flat_probability_best(self) -> np.ndarray:
@@ -196,8 +155,10 @@ class Problem:
         return self.posterior.chances
 
     @cached_property
-    def posterior(self) -> Shrinkage:
+    def posterior(self) -> Posterior:
         """As :attr:`shrinkage`, to draw the means from: with few observations, variances are drawn towards each other too."""
+        if self.trials is not None:
+            return self.shrinkage
         spread, freedom = self._moderated
         if spread.ndim == 1:
             return shrink(self.estimates, spread * widening(freedom))
@@ -211,29 +172,36 @@ class Problem:
         if self.spread.ndim == 2:
             kept, copies = np.unique(first_copies(self.estimates, self.spread), return_inverse=True)
             found = moderated_covariances(self.spread[np.ix_(kept, kept)], float(self.freedom.min()))
-            return found[np.ix_(copies, copies)], self.freedom
+            found = found[np.ix_(copies, copies)]
+            return self._not_surer(found) if self.counts is not None else found, self.freedom
         variances, freedom = moderated_variances(self.spread * (self.freedom + 1), self.freedom)
         return variances / (self.freedom + 1), freedom
 
+    def _not_surer(self, covariances: np.ndarray) -> np.ndarray:
+        """The same correlations of paired rates; a variance follows from the rate, and others may raise it but not lower it."""
+        return with_variances(covariances, np.maximum(covariances.diagonal(), self.spread.diagonal()))
+
     @cached_property
-    def shrinkage(self) -> Shrinkage:
+    def shrinkage(self) -> Posterior:
         """All means drawn towards each other, in the units of the data in here."""
+        if self.trials is not None:
+            assert self.counts is not None
+            return shrink_rate(self.counts.successes, self.trials)
         return shrink(self.estimates, self._alike * self._wider)
 
     @property
     def _alike(self) -> np.ndarray:
         """:attr:`spread`, but that options with few successes or rows are more alike: chance decides which of them look certain.
 
-        Of rates, each with four successes, or failures if these are rarer, more at the rate of all together.
+        Of paired rates, each with four successes, or failures if these are rarer, more at the rate of all together.
         """
-        if self.counts is None:
+        if self.counts is None or not self.paired:
             return self.spread if self.spread.ndim == 1 else self._moderated[0]
         k, n = self.counts.successes, self.counts.trials
         usual = float((k.sum() + 0.5) / (n.sum() + 1))
         more = 4 / min(usual, 1 - usual)
         rates = (k + more * usual) / (n + more)
-        variances = np.asarray(rates * (1 - rates) / n)
-        return with_variances(self._moderated[0], variances) if self._paired else variances
+        return self._not_surer(with_variances(self._moderated[0], np.asarray(rates * (1 - rates) / n)))
 
     @property
     def _wider(self) -> np.ndarray | float:
@@ -241,104 +209,13 @@ class Problem:
         ratio = np.square(upper_quantile(0.025, self.freedom) / upper_quantile(0.025, np.asarray(math.inf)))
         return ratio if self.spread.ndim == 1 else float(ratio.max())
 
-    @cached_property
-    def counts(self) -> Counts | None:
-        """Successes and trials, if that is what the data are, one by one or counted; where lower is better, of the failures.
-
-        Of paired rows they tell all about single rates, and :attr:`spread` tells about differences.
-        """
-        if isinstance(self.data, Counts):
-            return self.data
-        if not isinstance(self.data, Samples) or not _is_rate(self.data):
-            return None
-        return Counts(np.array([np.count_nonzero(values) for values in self.data.values]), np.array(self.data.n))
-
-    @property
-    def _paired(self) -> bool:
-        """Whether there are covariances."""
-        return self.data.covariances is not None
-
-    @cached_property
-    def spread(self) -> np.ndarray:
-        """Covariances of the means where rows are paired, variances else; of rates, those that no successes do not make zero."""
-        if self.counts is None:
-            return np.asarray(self.data.covariances if self._paired else self.data.variances)
-        rates = (self.counts.successes + 0.5) / (self.counts.trials + 1)
-        variances = np.asarray(rates * (1 - rates) / self.counts.trials)
-        return with_variances(np.asarray(self.data.covariances), variances) if self._paired else variances
-
-    @cached_property
-    def freedom(self) -> np.ndarray:
-        """Degrees of freedom of the standard errors; infinite where the numbers of observations are not known, and for rates, but
-        for the differences of paired ones.
-        """
-        if (self.counts is not None and not self._paired) or self.data.n is None:
-            return np.full(len(self.names), math.inf)
-        return np.asarray(self.data.n, float) - 1
-
-    @cached_property
-    def skewed(self) -> dict[str, float]:
-        """The skewness of those options that have too few observations for it, by Cochran's rule: 25 times its square.
-
-        Normal values look skewed too where they are few: none is named unless the most skewed option, or all of them together,
-        are more so than in 99 of 100 sets of normal data.
-        """
-        if self.counts is not None or not isinstance(self.data, Samples):
-            return {}
-        found = {name: skewness(values) for name, values in zip(self.names, self.data.values, strict=True)}
-        enough = dict(zip(self.names, self.data.n, strict=True))
-        scores = np.array([each / skewness_error(enough[name]) for name, each in found.items()])
-        most, together = float(np.abs(scores).max()), abs(float(scores.sum())) / math.sqrt(len(scores))
-        if most < upper_quantile(0.0025 / len(scores), _NORMAL) and together < upper_quantile(0.0025, _NORMAL):
-            return {}
-        return {name: each for name, each in found.items() if enough[name] < 25 * each**2}
-
-    @property
-    def scarce(self) -> bool:
-        """Whether there are too few observations to tell if means are normal: 20, or the leader's five successes and failures."""
-        if self.counts is not None:
-            leader = int(np.argmax(self.counts.means))
-            found = int(self.counts.successes[leader])
-            return min(found, self.counts.n[leader] - found) < 5
-        return bool(self.freedom.min() < 19)
-
-    @cached_property
-    def notes(self) -> tuple[str, ...]:
-        """What a reader should know about these data before trusting any number: if they are constant, few or skewed."""
-        notes = list(self.remarks)
-        errors = zip(self.names, self.standard_errors, strict=True)
-        certain = [name for name, error in errors if error == 0 and self.counts is None]
-        if certain:
-            which = ", ".join(repr(name) for name in certain[:3]) + (", ..." if len(certain) > 3 else "")
-            so = "its mean counts" if len(certain) == 1 else "each of their means counts"
-            notes.append(f"all values of {which} are equal, so that {so} as certain, however few they are")
-        if self.scarce and self.counts is None:
-            notes.append(
-                "these are few data: the intervals allow for it if single observations are normally distributed, which so few "
-                "cannot show"
-            )
-        if self.skewed:
-            name, most = max(self.skewed.items(), key=lambda item: abs(item[1]))
-            others = f" and {len(self.skewed) - 1} more" if len(self.skewed) > 1 else ""
-            verb = "have" if others else "has"
-            # Here larger is better: a long tail below draws the standard error down exactly where the mean looks good.
-            long_tail = min(self.skewed.values()) < 0
-            often = (
-                "the long tail is on the worse side, and intervals hold clearly" if long_tail else "intervals may hold"
-            )
-            notes.append(
-                f"{name!r}{others} {verb} few values for how skewed they are ({self.direction * most:.1f}; "
-                f"{math.ceil(25 * most**2):,} would do): {often} less often than they say"
-            )
-        return tuple(notes)
-
     def maximum(self, level: float = 0.95) -> tuple[float, float]:
         """A confidence interval for the best mean; see :func:`maxmean.mev.inference.maximum_interval`."""
         check_level(level)
         if self.planned is not None:
             return self.interval(*self.sequences(level).maximum())
         if self.counts is not None:
-            found = maximum_paired_rate_interval if self._paired else maximum_rate_interval
+            found = maximum_paired_rate_interval if self.paired else maximum_rate_interval
             return self.interval(*found(self.counts.successes, self.counts.trials, level=level))
         return self.interval(*maximum_interval(self.estimates, self.spread, level=level, freedom=self.freedom))
 
@@ -348,7 +225,7 @@ class Problem:
         if self.planned is not None:
             found = self.sequences(level).best_set()
         else:
-            found = best_set(self.estimates, self.spread, level=level, freedom=self.freedom, trials=self._trials)
+            found = best_set(self.estimates, self.spread, level=level, **self.compared)
         return tuple(name for name, there in zip(self.names, found, strict=True) if there)
 
     def ranks(self, level: float = 0.95) -> np.ndarray:
@@ -356,7 +233,7 @@ class Problem:
         check_level(level)
         if self.planned is not None:
             return self.sequences(level).ranks()
-        return rank_intervals(self.estimates, self.spread, level=level, freedom=self.freedom, trials=self._trials)
+        return rank_intervals(self.estimates, self.spread, level=level, **self.compared)
 
     def sequences(self, level: float = 0.95) -> Sequences:
         """What holds at all looks at once; see :class:`maxmean.mev.inference.Sequences`."""
@@ -372,23 +249,12 @@ class Problem:
         trials = None if self.counts is None else self.counts.trials
         return Sequences.of(means, self.spread, n, planned=self.planned, level=level, freedom=freedom, trials=trials)
 
-    @cached_property
-    def estimates(self) -> np.ndarray:
-        """The means in here; what differs by rounding alone is a tie, so that the order of the rows does not decide who wins."""
-        if self.counts is not None:
-            return np.asarray(self.counts.means)
-        return level_ties(np.asarray(self.data.means), np.sqrt(np.asarray(self.data.variances)))
-
-    @property
-    def _trials(self) -> np.ndarray | None:
-        """Of rates that are independent of each other."""
-        return None if self.counts is None or self._paired else self.counts.trials
-
     def shrunk(self, level: float = 0.95) -> np.ndarray:
         """Each option's value by :attr:`shrinkage` and the ends of its interval, [M, 3], in the user's units."""
         check_level(level)
         ends = [self.interval(*ends) for ends in self.shrinkage.intervals(level)]
-        values = [self.outward(value) for value in self.shrinkage.values]
+        # Of an option that is certain, value and ends are the same number but for rounding.
+        values = np.clip([self.outward(value) for value in self.shrinkage.values], *np.transpose(ends))
         return np.column_stack([values, np.array(ends)])
 
     @property
@@ -485,7 +351,7 @@ class Problem:
             found = self.sequences(level).winner(rank)
         elif self.counts is not None:
             k, n = self.counts.successes, self.counts.trials
-            if self._paired:
+            if self.paired:
                 freedom = self.freedom
                 found = infer_paired_winner_rate(k, n, self.spread, level=level, beta=beta, freedom=freedom, rank=rank)
             else:
@@ -523,102 +389,7 @@ class Problem:
                 control,
                 level=level,
                 freedom=self.freedom,
-                trials=self._trials,
+                trials=self.trials,
                 lower_is_better=lower,
             )
         return name_lift(self, found, float(means[control]))
-
-
-def _is_rate(data: Samples | Counts) -> bool:
-    """Whether there is nothing but zeros and ones, one by one or counted."""
-    if isinstance(data, Counts):
-        return True
-    return all(bool(((values == 0) | (values == 1)).all()) for values in data.values)
-
-
-def as_problem(
-    data: Any = None,
-    *,
-    by: Any = None,
-    value: Any = None,
-    successes: Any = None,
-    trials: Any = None,
-    rate: Any = None,
-    mean: Any = None,
-    se: Any = None,
-    sd: Any = None,
-    n: Any = None,
-    lower: Any = None,
-    upper: Any = None,
-    limits_level: float | None = None,
-    numerator: str | None = None,
-    denominator: str | None = None,
-    cluster: str | None = None,
-    covariate: str | None = None,
-    covariance: Any = None,
-    unit: str | None = None,
-    layout: str | None = None,
-    options: Sequence[str] = (),
-    where: str | Sequence[str] = (),
-    drop_missing: bool = False,
-    decimal: str | None = None,
-    sheet: str | None = None,
-    query: str | None = None,
-    test_size: float | None = None,
-    names: Sequence[str] | None = None,
-    paired: bool | None = None,
-    alpha: float = 0.1,
-    kernel: Kernel | Callable[[Any], Any] | str = Gaussian(),  # noqa: B008  (frozen)
-    draws: int | None = None,
-    parts: int = 2,
-    lower_is_better: bool = False,
-    resamples: int = NOISE,
-    seed: int = 0,
-    control: str | None = None,
-    anytime: bool = False,
-    planned: int = PLANNED,
-) -> Problem:
-    """The problem that the arguments of :func:`maxmean.estimate` describe, all but the method."""
-    columns = {
-        "by": by,
-        "value": value,
-        "successes": successes,
-        "trials": trials,
-        "rate": rate,
-        "mean": mean,
-        "se": se,
-        "sd": sd,
-        "n": n,
-        "lower": lower,
-        "upper": upper,
-        "unit": unit,
-        "numerator": numerator,
-        "denominator": denominator,
-        "cluster": cluster,
-        "covariate": covariate,
-        "layout": layout,
-    }
-    chosen = parse_kernel(kernel) if isinstance(kernel, str) else as_kernel(kernel)
-    settings = Settings(alpha, chosen, draws, parts)
-    reading = Reading.of(
-        options=options,
-        where=where,
-        drop_missing=drop_missing,
-        decimal=decimal,
-        limits_level=limits_level,
-        sheet=sheet,
-        query=query,
-        test_size=test_size,
-    )
-    found = as_options(data, columns, names, paired, covariance, reading)
-    for remark in found.remarks:
-        warnings.warn(remark, DataWarning, stacklevel=3)
-    return Problem.of(
-        found,
-        settings,
-        lower_is_better=lower_is_better,
-        seed=seed,
-        resamples=resamples,
-        control=control,
-        planned=planned if check_truth("anytime", anytime) else None,
-    )

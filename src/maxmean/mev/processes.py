@@ -73,11 +73,13 @@ def bernoulli_ads(
     customers: int,
     lowest: float = 0.02,
     highest: float = 0.05,
+    rates: np.ndarray | None = None,
     repetitions: int = 1,
 ) -> Counts:
     """Clicks on ads with rates equally spaced in [lowest, highest], each shown to ``customers / ads`` people (7.1).
 
-    Only the number of clicks is drawn: a binomial. Half-samples follow from it by the hypergeometric law.
+    Only the number of clicks is drawn: a binomial. Half-samples follow from it by the hypergeometric law. Other true ``rates``
+    than these have the shape ``(ads,)``, or ``(repetitions, ads)``.
 
     >>> int(bernoulli_ads(np.random.default_rng(0), ads=10, customers=30_000).trials)
     3000
@@ -85,9 +87,8 @@ def bernoulli_ads(
     if customers % ads:
         raise ArgumentError(f"{customers} customers cannot be shared equally among {ads} ads")
     impressions = customers // ads
-    return Counts(
-        rng.binomial(impressions, click_rates(ads, lowest, highest), (repetitions, ads)), np.array(impressions)
-    )
+    rates = click_rates(ads, lowest, highest) if rates is None else rates
+    return Counts(rng.binomial(impressions, rates, (repetitions, ads)), np.array(impressions))
 
 
 def click_rates(ads: int, lowest: float = 0.02, highest: float = 0.05) -> np.ndarray:

@@ -94,7 +94,8 @@ def decimals_for(standard_errors: Sequence[float]) -> int:
     >>> decimals_for([0.0067, 0.012]), decimals_for([1500.0, 1e-30])
     (4, -2)
     """
-    positive = [error for error in standard_errors if error > 1e-6 * max(standard_errors)]
+    least = 1e-6 * max(standard_errors, default=0.0)
+    positive = [error for error in standard_errors if error > least]
     return 1 - math.floor(math.log10(min(positive))) if positive else 4
 
 

@@ -26,7 +26,8 @@ class Recommended(WinnerMean):
     """The number to plan with: a value with a small error, and an interval that covers.
 
     The value is the mean drawn towards the others, but not below what the winner's mean exceeds with 75% confidence, given that
-    it won: one that is far ahead is not like the others.
+    it won: one that is far ahead is not like the others. It is never better than the sample mean, which was selected for being
+    good.
     """
 
     method: str = "shrinkage"
@@ -65,12 +66,13 @@ class NamedTop:
 
 def name_winner(problem: Problem, found: Winner, rank: int) -> NamedWinner:
     """What was found about a problem's winner."""
+    naive = found.naive.value
 
     def fair(index: int, bounds: tuple[float, float]) -> OptionMean:
-        recommended = _recommended(problem, float(problem.shrinkage.values[index]), bounds)
+        recommended = _recommended(problem, float(problem.shrinkage.values[index]), naive, bounds)
         return OptionMean(problem.names[index], recommended.value, recommended.interval)
 
-    own = _recommended(problem, max(float(problem.shrinkage.values[found.index]), found.floor), found.bounds)
+    own = _recommended(problem, max(float(problem.shrinkage.values[found.index]), found.floor), naive, found.bounds)
     conditional, hybrid = (
         WinnerMean(own.value, own.interval)
         if found.tied
@@ -92,10 +94,10 @@ def name_top(problem: Problem, found: Top) -> NamedTop:
     """What was found about a problem's leading options."""
     value = float(problem.shrinkage.values[list(found.indices)].mean())
     names = tuple(problem.names[index] for index in found.indices)
-    return NamedTop(names, problem.outward(found.naive), _recommended(problem, value, found.bounds))
+    return NamedTop(names, problem.outward(found.naive), _recommended(problem, value, found.naive, found.bounds))
 
 
-def _recommended(problem: Problem, value: float, bounds: tuple[float, float]) -> Recommended:
+def _recommended(problem: Problem, value: float, naive: float, bounds: tuple[float, float]) -> Recommended:
     """In the user's units; the value is moved to the nearest end where shrinkage goes beyond what the option's own data allow."""
     low, high = bounds
-    return Recommended(problem.outward(min(max(value, low), high)), problem.interval(low, high))
+    return Recommended(problem.outward(max(min(value, naive), low)), problem.interval(low, high))

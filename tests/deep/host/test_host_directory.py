@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import re
@@ -9,10 +10,11 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import gymnasium
 import pandas as pd
 import pytest
 
@@ -22,6 +24,8 @@ from maxmean.deep import directory
 from maxmean.deep.directory import LOCK, CheckpointError, alone
 from maxmean.deep.host import HostError, making, plain
 from maxmean.deep.host import sinks as sinks_module
+from maxmean.deep.host.driver import Driver
+from maxmean.deep.host.keeping import Keeper
 from maxmean.deep.host.training import train as command
 from maxmean.deep.networks import Nature
 from maxmean.storage import appearing
@@ -153,6 +157,68 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_serves(
         r"training\.safetensors .*damaged.*; going back to the one before\. dqn-seed0, going on from step 150", said
     )
     same(whole, out)
+
+
+@contextlib.contextmanager
+def breaking(at: int) -> Iterator[None]:
+    """A machine that breaks when a training has taken so many steps, or a few more."""
+    step = Driver.step
+
+    def broken(driver: Driver) -> None:
+        if driver.clock.stored >= at:
+            raise OSError("the lights went out")
+        step(driver)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Driver, "step", broken)
+        with pytest.raises(OSError, match="the lights went out"):
+            yield
+
+
+@pytest.mark.parametrize(("every", "last"), [(30, 120), (70, 140), (1_000, 0)])
+def test_checkpoints_are_kept_every_so_many_steps_whenever_tests_are(
+    whole: Path, tmp_path: Path, every: int, last: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is a test every 50 steps. One that breaks after step 145 goes on from its last checkpoint, and ends the same."""
+    out, kept, begun = tmp_path / "run", [], []
+    save, load = Keeper.save, Keeper.load
+
+    def saving(keeper: Keeper, agent: Any) -> None:
+        kept.append(agent.num_timesteps)
+        save(keeper, agent)
+
+    def loading(keeper: Keeper, *given: Any) -> Any:
+        agent = load(keeper, *given)
+        begun.append(agent and agent.num_timesteps)
+        return agent
+
+    monkeypatch.setattr(Keeper, "save", saving)
+    monkeypatch.setattr(Keeper, "load", loading)
+    with breaking(145):
+        command("Walk", [("dqn", {})], 300, 1, None, small(), out, every, False, False, True)
+    command("Walk", [("dqn", {})], 300, 1, None, small(), out, every, False, False, True)
+    assert kept == sorted({*range(every, 301, every), 300})
+    assert begun == [None, last or None]
+    same(whole, out)
+
+
+def test_several_environments_go_on_from_checkpoints_between_their_tests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Seven steps at a time: tests come a little after each 50th step, and checkpoints a little after each 40th."""
+
+    monkeypatch.setattr(making, "make_training", lambda name, n: gymnasium.vector.SyncVectorEnv([Walk] * n))
+
+    def learn(out: str) -> None:
+        command("Walk", [("dqn", {})], 300, 1, None, small(), tmp_path / out, 40, False, False, True, num_envs=7)
+
+    learn("whole")
+    with breaking(145):
+        learn("broken")
+    learn("broken")
+    same(tmp_path / "whole", tmp_path / "broken")
+    steps = pd.read_parquet(tmp_path / "broken" / "records.parquet")["step"]
+    assert any(step % 50 for step in steps)
 
 
 def test_there_is_a_newest_checkpoint_at_every_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from host_toys import Counter, Walk, small
 from maxmean import BDQN, DDQN, DQN, KEBDQN, SCDQN, TEBDQN, AdaTEBDQN, MaxMinDQN, mev
 from maxmean.deep.host import HostAgent, HostError
 from maxmean.deep.host import sinks as sinks_module
+from maxmean.deep.host.making import make_env
 from maxmean.deep.networks import Convolution, Perceptron
 from maxmean.deep.records import RECORD_COLUMNS
 from seldom import mostly_slow
@@ -106,12 +108,17 @@ def test_an_environment_that_is_none_gets_one_sentence() -> None:
         DQN("CartPole-v1").learn(0)
 
 
-@pytest.mark.parametrize(("missing", "package"), [("ale_py", "ale-py"), ("cv2", "opencv-python-headless")])
-def test_atari_says_what_to_install(missing: str, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("missing", "package", "use"),
+    [("ale_py", "ale-py", DQN), ("ale_py", "ale-py", make_env), ("cv2", "opencv-python-headless", make_env)],
+)
+def test_atari_says_what_to_install(
+    missing: str, package: str, use: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("maxmean.deep.host.making.find_spec", lambda name: None if name == missing else name)
     sentence = rf"ALE/Pong-v5 needs the package {package}, which is not installed: pip install 'maxmean\[atari\]'"
     with pytest.raises(HostError, match=sentence):
-        DQN("ALE/Pong-v5")
+        use("ALE/Pong-v5")
 
 
 def test_ataris_old_names_lead_to_the_new_ones() -> None:

@@ -16,6 +16,7 @@ from maxmean import DQN, KEBDQN, AdaTEBDQN, MaxMinDQN
 from maxmean.deep.core import replay
 from maxmean.deep.core.run import Purpose, derive
 from maxmean.deep.host import HostAgent
+from maxmean.deep.host.program import HostProgram
 from maxmean.envs.random import below, word_array
 
 AGENTS: list[Any] = [
@@ -56,8 +57,7 @@ def test_a_step_is_one_of_deeps_updates(kind: type[HostAgent], own: dict[str, An
     learning, settings = after.program.learning, after.choice.settings
     call = before.clock.calls
     words = word_array(before.run.key, jnp.uint32(3 * call + 1), settings.batch_size + 1)
-    rows = replay.read(after.run.replay, jnp.int32(41), words[1:])
-    batch = learning.batch(jax.vmap(learning.layout.unpack)(rows))
+    batch = learning.batch(learning.at(after.run, replay.places(words[1:], jnp.int32(41))))
     run = before.run
     learner, _ = jax.jit(learning.update)(run.learner, batch, run.traits, words[0])
     for ours, deeps in zip(jax.tree.leaves(after.run.learner), jax.tree.leaves(learner), strict=True):
@@ -117,6 +117,45 @@ def test_the_replay_is_written_in_place() -> None:
     memory = driver.program.learn.lower(driver.run, rows).compile().memory_analysis()  # type: ignore[attr-defined]
     assert memory.temp_size_in_bytes < driver.run.replay.nbytes / 10
     assert memory.alias_size_in_bytes >= driver.run.replay.nbytes
+
+
+def test_storing_hands_over_the_replay_alone() -> None:
+    driver = KEBDQN(Walk(), eval_env=Walk(), **small(k=3)).driver
+    driver.begin()
+    before, rows = driver.run, np.zeros((1, driver.program.layout.words), np.uint32)
+    after = driver.program.store(before, rows)
+    assert before.replay.is_deleted()
+    assert all(
+        old is new
+        for old, new in zip(
+            jax.tree.leaves(before._replace(replay=())), jax.tree.leaves(after._replace(replay=())), strict=True
+        )
+    )
+
+
+class Screen(Walk):
+    """A walk on a screen that Nature's network sees."""
+
+    observation_space: Any = spaces.Box(0, 255, (36, 36, 1), np.uint8)
+
+    def _see(self) -> Any:
+        return np.full((36, 36, 1), 40 * self.time + self.episode % 40, np.uint8)
+
+
+def test_updates_one_after_the_other_are_those_of_a_loop() -> None:
+    driver = DQN(Screen(), eval_env=Screen(), **small(batch_size=2, gradient_steps=2)).driver
+    driver.begin()
+    for _ in range(6):
+        driver.step()
+    assert driver.program.unrolled
+    rows = np.zeros((1, driver.program.layout.words), np.uint32)
+    copy = jax.tree.map(jnp.copy, driver.run)
+    found = driver.program.learn(driver.run, rows)
+    loop = HostProgram(*driver.program.__reduce__()[1])
+    loop.__dict__["unrolled"] = False
+    assert int(found.tally.updates) == 2
+    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(loop.learn(copy, rows)), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
 
 
 def test_the_bias_of_a_constant_is_known() -> None:

@@ -79,7 +79,8 @@ SAMPLES = {name: np.random.default_rng(k).normal(9 + k / 4, 1.0, 300) for k, nam
 
 
 def test_every_answer_is_wider_than_for_one_look() -> None:
-    one, always = (mm.estimate(SAMPLES, control="a", anytime=asked, planned=300) for asked in (False, True))
+    one = mm.estimate(SAMPLES, control="a")
+    always = mm.estimate(SAMPLES, control="a", anytime=True, planned=300)
     for (a, b), (c, d) in (
         (one.interval(), always.interval()),
         (one.winner().recommended.interval, always.winner().recommended.interval),
@@ -136,6 +137,8 @@ def test_what_is_missing_is_said() -> None:
         mm.estimate(mean=[1.0, 2.0], se=0.1, anytime=True)
     with pytest.raises(mm.ArgumentError, match="planned must be at least 1"):
         mm.estimate(SAMPLES, anytime=True, planned=0)
+    with pytest.raises(mm.ArgumentError, match="planned is about the intervals of anytime"):
+        mm.estimate(SAMPLES, planned=300)
     with pytest.raises(mm.ArgumentError, match="have to be asked for"):
         mm.estimate(SAMPLES).problem.sequences()
     with pytest.raises(ArgumentError, match="planned must be a positive number"):

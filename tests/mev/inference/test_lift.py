@@ -19,12 +19,29 @@ Z = 1.959963984540054
 
 def test_of_two_the_interval_is_welchs() -> None:
     rng = np.random.default_rng(0)
-    control, option = rng.normal(10.0, 1.0, 8), rng.normal(11.0, 3.0, 5)
+    control, option = rng.normal(10.0, 1.0, 6), rng.normal(11.0, 3.0, 6)
     means, variances = zip(*((each.mean(), each.var(ddof=1) / len(each)) for each in (control, option)), strict=True)
-    lift = infer_lift(means, variances, 0, freedom=np.array([7.0, 4.0]))
+    lift = infer_lift(means, variances, 0, freedom=np.array([5.0, 5.0]))
     welch = stats.ttest_ind(option, control, equal_var=False).confidence_interval(0.95)
     assert lift.interval[0] == pytest.approx(welch, abs=1e-9)
     assert lift.best.bounds == pytest.approx(welch, abs=1e-9)  # nothing was picked
+
+
+def test_of_unequal_sizes_the_interval_is_a_little_wider_than_welchs() -> None:
+    """Three observations beside 200: not as wide as if both had the degrees of freedom of the three."""
+    lift = infer_lift([0.0, 1.0], [1.0, 0.5], 0, freedom=np.array([199.0, 2.0]))
+    welch = 1.5**2 / (1.0 / 199 + 0.25 / 2)
+    freedom = 1.5**2 / (1.0 / 199 + 0.25 / 2 + 4 * 0.5 * (1 / 2 - 1 / 199) * (1 / 2 + 1 / 8))
+    assert 2.0 < freedom < welch
+    reach = stats.t(freedom).isf(0.025) * math.sqrt(1.5)
+    assert lift.interval[0] == pytest.approx([1 - reach, 1 + reach], rel=1e-9)
+
+
+def test_beating_the_control_is_tested_as_the_set_of_the_best_is() -> None:
+    """None of 5 loses to 30% of 5,000 by a normal approximation, and not by Fisher's test."""
+    rates, trials = np.array([0.0, 0.3]), np.array([5, 5000])
+    smoothed = (rates * trials + 0.5) / (trials + 1)
+    assert not infer_lift(rates, smoothed * (1 - smoothed) / trials, 0, trials=trials).beats.any()
 
 
 @pytest.mark.parametrize(("options", "variance"), [(3, 1.0), (9, 1.0), (4, 0.25)])

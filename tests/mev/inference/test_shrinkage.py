@@ -237,3 +237,21 @@ def test_far_from_zero_no_digits_are_lost(correlated: bool) -> None:
     np.testing.assert_allclose(far.intervals() - 2.0**40, near.intervals(), atol=1e-3)
     np.testing.assert_allclose(far.draw(10) - 2.0**40, near.draw(10), atol=1e-3)
     np.testing.assert_array_equal(far.chances, near.chances)
+
+
+@given(st.permutations(range(5)))
+def test_the_order_of_the_options_does_not_matter(order: list[int]) -> None:
+    means, variances = np.array([1.0, 0.8, 0.8, 0.3, 0.0]), np.array([0.2, 0.1, 0.3, 0.1, 0.5])
+    base, other = shrink(means, variances), shrink(means[order], variances[order])
+    np.testing.assert_allclose(other.chances, base.chances[order], rtol=1e-12)
+    np.testing.assert_allclose(other.draw(20), base.draw(20)[:, order], rtol=1e-9)
+    shared = np.diag(variances) + 0.05
+    paired, again = shrink(means, shared), shrink(means[order], shared[np.ix_(order, order)])
+    np.testing.assert_allclose(again.chances, paired.chances[order], atol=1e-3)
+
+
+def test_equal_data_have_equal_chances() -> None:
+    chances = shrink([1.0, 0.0, 1.0, 0.0, 1.0], np.ones(5)).chances
+    assert chances[0] == chances[2] == chances[4]
+    assert chances[1] == chances[3]
+    assert chances.sum() == pytest.approx(1.0)

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from scipy import optimize
+from scipy import optimize, stats
+from scipy.integrate import quad
 from scipy.special import expit, ndtr, ndtri, stdtr, stdtrit
 from scipy.stats import binom, kstest
 
@@ -238,17 +239,36 @@ def test_few_observations_widen_by_students_quantile_when_one_is_far_ahead() -> 
 def test_bounds_by_hand() -> None:
     one = infer_winner([3.0], [4.0], freedom=4)
     np.testing.assert_allclose(one.bounds, 3 + 2 * stdtrit(4, [0.025, 0.975]))
-    # Tied, nothing is known from below but the projection, at half of the tail; from above, the larger of both bounds.
+    # Tied, nothing is known from below but the projection, at half of the tail; from above, its own bound.
     tied = infer_winner([2.0, 2.0, 0.0], [1.0, 4.0, 1.0])
     share = 1 - (1 - 0.0125) ** (1 / 3)
-    upper = 2 - 2 * ndtri(0.025)
-    np.testing.assert_allclose(tied.bounds, (2 + ndtri(share), upper))
+    z = -ndtri(0.025)
+    np.testing.assert_allclose(tied.bounds, (2 + ndtri(share), 2 + z))
     assert list(tied.tied) == [0, 1]
-    np.testing.assert_allclose([tied.tied[0], tied.tied[1]], [(2 + ndtri(share), upper), (2 + 2 * ndtri(share), upper)])
+    np.testing.assert_allclose(
+        [tied.tied[0], tied.tied[1]], [(2 + ndtri(share), 2 + z), (2 + 2 * ndtri(share), 2 + 2 * z)]
+    )
     # In second place they are those that hold for all options.
     second = infer_winner([2.0, 1.0, 0.0], [1.0, 4.0, 1.0], rank=2)
     share = 1 - (1 - 0.025) ** (1 / 3)
     np.testing.assert_allclose(second.bounds, (1 + 2 * ndtri(share), 1 - 2 * ndtri(share)))
+
+
+@pytest.mark.parametrize("ratio", [0.1, 0.5, 1.0, 4.0])
+def test_the_upper_bound_of_whoever_wins_holds(ratio: float) -> None:
+    """Two options with known standard errors, 1 and ``ratio``: how probable the failure of the winner's own bound is."""
+    z = -ndtri(0.025)
+    fails = []
+    for gap in (0.0, 0.3, 1.0, 3.0, 40.0):
+        for a, b, s, t in ((0.0, gap, 1.0, ratio), (gap, 0.0, 1.0, ratio)):
+            first, second = stats.norm(a, s), stats.norm(b, t)
+            fails.append(
+                quad(lambda x, f=first, g=second: f.pdf(x) * g.cdf(x), a - 12 * s, a - z * s)[0]
+                + quad(lambda x, f=first, g=second: g.pdf(x) * f.cdf(x), b - 12 * t, b - z * t)[0]
+            )
+    assert max(fails) <= 0.025 + 1e-9
+    assert max(fails) > 0.0249  # one far ahead wins always
+    assert infer_winner([0.0, 1.0], [1.0, ratio**2]).bounds[1] == pytest.approx(1 + z * ratio)
 
 
 @settings(max_examples=30, deadline=None)

@@ -99,6 +99,7 @@ def test_what_holds_for_any_counts(pairs: list[tuple[int, int]], order: list[int
     ("trials", "rates"),
     [
         ((6, 6), ((0.02, 0.02), (0.1, 0.4), (0.5, 0.5))),
+        ((2, 25), ((0.05, 0.05), (0.5, 0.5), (0.2, 0.3), (0.3, 0.2))),
         pytest.param((20, 20), ((0.001, 0.001), (0.05, 0.05), (0.5, 0.5), (0.2, 0.3)), marks=pytest.mark.slow),
         pytest.param((9, 14), ((0.05, 0.05), (0.5, 0.5), (0.2, 0.3)), marks=pytest.mark.slow),
         pytest.param((6, 6, 6), ((0.05, 0.05, 0.05), (0.3, 0.4, 0.5)), marks=pytest.mark.slow),

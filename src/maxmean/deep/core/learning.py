@@ -17,6 +17,7 @@ from ..networks import Weights
 from ..settings import LearningSettings
 from . import replay
 from .family import Family
+from .frames import FrameStore
 from .replay import RowLayout, Transition
 from .run import Run, Tally, first_weights
 from .traits import Traits
@@ -46,6 +47,8 @@ class Learning:
     """What is seen of a stored state."""
     legal: Callable[[Any], Array | None] = unknown
     """Which actions are legal in a stored state, where that can be seen from it; else a transition has it, or all are."""
+    frames: FrameStore | None = None
+    """Where the frames of stacked observations are, if each is stored once."""
 
     @property
     def family(self) -> Family:
@@ -65,7 +68,7 @@ class Learning:
             key=key,
             traits=traits,
             learner=self.update.begin(first_weights(self.update.network, key) if weights is None else weights),
-            replay=replay.empty(self.settings.replay_capacity, self.layout),
+            replay=self._empty(),
             episode=episode,
             tally=Tally.zero(),
             diverged=jnp.int32(-1),
@@ -88,9 +91,21 @@ class Learning:
 
     def stored(self, run: Run, filled: Array, words: Array) -> Transition:
         """Transitions from the replay, one for each random word: copies, the replay stays as it is."""
-        rows = replay.read(run.replay, filled, words)
-        transitions: Transition = jax.vmap(self.layout.unpack)(rows)
+        if self.frames is not None:
+            return self.at(run, self.frames.draw(run.replay, filled, words))
+        return self.at(run, replay.places(words, filled))
+
+    def at(self, run: Run, rows: Array) -> Transition:
+        """The transitions in these rows of the replay."""
+        if self.frames is not None:
+            return self.frames.read(run.replay, rows, self.layout)
+        transitions: Transition = jax.vmap(self.layout.unpack)(run.replay[rows])
         return transitions
+
+    def _empty(self) -> Any:
+        if self.frames is not None:
+            return self.frames.empty(self.layout)
+        return replay.empty(self.settings.replay_capacity, self.layout)
 
     def batch(self, transitions: Transition) -> Batch:
         """Stored transitions as the update wants them."""

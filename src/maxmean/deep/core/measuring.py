@@ -62,7 +62,7 @@ def summary(values: Array, returns: Array, visited: Array, heads: int) -> BiasSu
     sound = jnp.all(jnp.isfinite(jnp.where(visited, values, 0.0)))  # else the ranks mean nothing
 
     def mean(x: Array, part: Array) -> Array:
-        return jnp.where(sound, jnp.sum(jnp.where(part, x, 0.0)) / jnp.maximum(jnp.sum(part), 1), jnp.nan)
+        return jnp.where(sound, jnp.sum(jnp.where(part, x, 0.0)) / jnp.sum(part), jnp.nan)  # of none, nan
 
     return BiasSummary(
         mean=jnp.mean(means),

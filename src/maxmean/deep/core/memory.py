@@ -14,6 +14,7 @@ import jax
 from ..checks import AgentError
 from ..networks import Ensemble
 from ..settings import LearningSettings
+from .frames import FrameStore
 from .replay import RowLayout
 
 
@@ -51,13 +52,14 @@ class Need(NamedTuple):
 
 
 @lru_cache(maxsize=32)
-def need_of(network: Ensemble, settings: LearningSettings, layout: RowLayout) -> Need:
+def need_of(network: Ensemble, settings: LearningSettings, layout: RowLayout, frames: FrameStore | None = None) -> Need:
     """What one run needs, roll-outs aside."""
     weights = jax.eval_shape(network.create, jax.random.key(0))
     parameters = sum(math.prod(leaf.shape) for leaf in jax.tree.leaves(weights))
     row, heads = layout.words * 4, network.members * (network.hidden + network.n_actions) * 4
     updates = settings.batch_size * (row + 2 * bytes_seen(network) + heads)
-    return Need(settings.replay_capacity * row, parameters * 4 * 5, 0, updates)
+    stored = settings.replay_capacity * row + (0 if frames is None else frames.bytes)
+    return Need(stored, parameters * 4 * 5, 0, updates)
 
 
 def bytes_seen(network: Ensemble) -> int:

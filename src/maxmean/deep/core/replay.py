@@ -102,11 +102,6 @@ def write(replay: Array, step: Array, row: Array) -> Array:
     return jax.lax.dynamic_update_slice(replay, row[None], (place, jnp.int32(0)))
 
 
-def read(replay: Array, filled: Array, words: Array) -> Array:
-    """One row for each random word, uniformly from the first ``filled`` ones, with replacement."""
-    return replay[places(words, filled)]
-
-
 def places(words: Array, n: Array) -> Array:
     """Uniform integers below n, from random words: the upper half of word * n, without 64-bit numbers."""
     high, low = words >> 16, words & 0xFFFF

@@ -42,8 +42,8 @@ class Run(NamedTuple):
     """uint32 [2]."""
     traits: Traits
     learner: Learner
-    replay: Array
-    """uint32 [capacity, words]."""
+    replay: Any
+    """uint32 [capacity, words]; of stacked frames that are stored once, a :class:`~maxmean.deep.core.frames.FrameMemory`."""
     episode: Any
     """What the driver keeps of the episode under way, where it keeps that on the device."""
     tally: Tally

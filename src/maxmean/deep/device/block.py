@@ -106,10 +106,10 @@ class Block:
                 self.state = self.compiled.learn(self.state, self.step, stop - self.step)
             self.step = stop
             if stop > settings.warmup and (stop - settings.warmup) % settings.target_period == 0:
-                self._copy_target()
+                self.copy_target()
             jax.tree.map(lambda leaf: leaf.block_until_ready(), self.state)
 
-    def _copy_target(self) -> None:
+    def copy_target(self) -> None:
         """The target network becomes a copy of the one that learns; then those that adapt do."""
         assert self.state is not None
         self.state = self.state._replace(learner=copy_target(self.state.learner))

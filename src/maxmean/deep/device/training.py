@@ -16,6 +16,7 @@ import pandas as pd
 from rich.console import Console
 
 from ... import envs
+from ...cluster import ENGINES, check_engine
 from .. import checkpoint, policy
 from ..agent import Agent
 from ..checks import AgentError, truth, whole_number
@@ -26,6 +27,7 @@ from ..progress import SilentReporter, interruptible, make_reporter, standard_er
 from ..records import Records
 from ..runs import file_name
 from ..settings import Settings
+from ..tasks import refuse_spread
 from .block import Block, make_blocks
 from .memory import need
 from .plan import TrainingPlan, describe_environment
@@ -63,6 +65,8 @@ def train(
     checkpoint_interval: int = CHECKPOINT_INTERVAL,
     workers: int | None = None,
     batched: bool | None = None,
+    engine: str = "local",
+    address: str | None = None,
     quiet: bool = True,
     console: Console | None = None,
     on_record: Callable[[dict[str, Any]], None] | None = None,
@@ -88,9 +92,13 @@ def train(
     checkpoint_interval
         Steps between two checkpoints; the last two are kept.
     workers
-        Runs side by side on a CPU; by default one for each core.
+        Runs side by side on a CPU; by default one for each core. On a Ray cluster, tasks at once.
     batched
         Whether the runs of a family advance in one program; by default on everything but a CPU.
+    engine
+        ``"local"``, or ``"ray"``: the runs are spread over a Ray cluster's cores, or over its GPUs if it has some. Needs ``out``.
+    address
+        A running Ray cluster (``"auto"``, ``"HOST:6379"``); left out, one is started on this machine.
     quiet
         Whether to say nothing of the progress.
     console
@@ -121,11 +129,20 @@ def train(
         raise AgentError(f"environment must be a name or an environment of maxmean.envs, not {environment!r}")
     if not isinstance(settings, Settings):
         raise AgentError(f"settings must be maxmean.deep.Settings, not {type(settings).__name__}")
+    check_engine(engine, ENGINES, workers, address)
+    if engine == "ray" and out is None:
+        raise AgentError("the ray engine keeps what its tasks do in a directory: give one as out")
     plan = TrainingPlan.of(world, agents, seeds, learning_rates, settings)
+    console = console or standard_error()
+    if engine == "ray":
+        from .spreading import train_spread
+
+        return train_spread(
+            plan, steps, Path(str(out)), checkpoint_interval, workers, batched, address, quiet, console, on_record
+        )
     blocks = make_blocks(plan, batched=batched)
     needed = need(blocks)
     refuse_too_much(needed)
-    console = console or standard_error()
     with (
         fitting(needed),
         nullcontext() if out is None else held(Path(out), "device training", plan.describe()) as folder,
@@ -140,6 +157,8 @@ def train(
             if not quiet:
                 warn(sentence)
 
+        if folder is not None:
+            refuse_spread(folder)
         kept = None if folder is None else checkpoint.restore(folder / "checkpoints", blocks, steps, warn)
         records = kept or Records()
         begin = min(block.step for block in blocks)
@@ -153,10 +172,7 @@ def train(
             finished = session.run(workers or os.cpu_count() or 1, reporter, stopped)
         best = best_policies(blocks, records)
         if folder is not None and finished:
-            clear(folder / "policies")
-            for name, each in best.items():
-                with writing(folder / "policies" / f"{name}.safetensors"):
-                    each.save(folder / "policies" / name, within=folder)
+            write_policies(folder, best)
     return Training(plan, records.frame(), records.frame("heads"), records.frame("quantiles"), best, needed, finished)
 
 
@@ -233,6 +249,14 @@ class Session:
     def _keep(self) -> None:
         if self.folder:
             checkpoint.save(self.folder / "checkpoints", self.blocks, self.records)
+
+
+def write_policies(folder: Path, best: dict[str, Policy]) -> None:
+    """Write the best policies to a training's directory."""
+    clear(folder / "policies")
+    for name, each in best.items():
+        with writing(folder / "policies" / f"{name}.safetensors"):
+            each.save(folder / "policies" / name, within=folder)
 
 
 def best_policies(blocks: Sequence[Block], records: Records) -> dict[str, Policy]:

@@ -19,8 +19,8 @@ from .making import need_gymnasium
 
 if TYPE_CHECKING:
     from .agent import HostAgent as HostAgent
+    from .callback import bias_callback as bias_callback
     from .classes import HOST_AGENTS as HOST_AGENTS
-    from .measure import bias_callback as bias_callback
     from .measure import measure_bias as measure_bias
     from .rollouts import Bias as Bias
 
@@ -28,7 +28,7 @@ _HOME = {
     "HOST_AGENTS": "classes",
     "HostAgent": "agent",
     "Bias": "rollouts",
-    "bias_callback": "measure",
+    "bias_callback": "callback",
     "measure_bias": "measure",
 }
 _HOME |= dict.fromkeys(FUNCTIONS, "classes")

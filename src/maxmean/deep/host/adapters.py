@@ -42,6 +42,13 @@ class EnvStep(NamedTuple):
     """Which actions are legal where the step led, [n, actions], and all where nothing follows; None where all always are."""
     legal: NDArray[np.bool_] | None
     """The same of what is acted on next."""
+    lost: NDArray[np.bool_]
+    """A life was lost and the episode goes on, where an agent is to take that for an end."""
+
+    @property
+    def final(self) -> NDArray[np.bool_]:
+        """Nothing follows for an agent that learns: the episode has terminated, or a life was lost."""
+        return self.terminated | self.lost
 
     @property
     def view(self) -> View:
@@ -53,6 +60,10 @@ class EnvAdapter:
     """One environment, as a batch of one."""
 
     n = 1
+    lives: NDArray[np.int64] | None = None
+    """Lives that are left, [n], if losing one is an end for the agent."""
+    clips = False
+    """Whether an agent learns from the rewards' signs alone."""
 
     def __init__(self, env: gymnasium.Env) -> None:
         self.env: Any = env
@@ -76,6 +87,15 @@ class EnvAdapter:
             "type": self.sight.dtype.name,
             "actions": self.n_actions,
         }
+
+    def teach(self, *, clip_reward: bool, terminal_on_life_loss: bool) -> None:
+        """Say what an agent is to learn from."""
+        self.clips = clip_reward
+        self.lives = np.zeros(self.n, np.int64) if terminal_on_life_loss else None
+
+    def learned(self, after: EnvStep) -> NDArray[np.float32]:
+        """The rewards that an agent learns from."""
+        return np.sign(after.rewards) if self.clips else after.rewards
 
     def reset(self, seed: int) -> View:
         """Begin all episodes."""
@@ -101,17 +121,18 @@ class EnvAdapter:
             )
         raw, reward, terminated, truncated, info = found
         reached = self._alone(raw)
-        ended = np.array([terminated], bool)
+        ended, over = np.array([terminated], bool), np.array([bool(terminated or truncated)])
         legal = self._legal(raw, info, ended)
         return EnvStep(
             reached,
             _finite(_number(reward), "reward"),
             ended,
-            np.array([bool(terminated or truncated)]),
+            over,
             reached,
             np.ones(1, bool),
             legal,
             legal,
+            self._lost(info, over),
         )
 
     def rests(self, lane: int) -> bool:
@@ -124,7 +145,24 @@ class EnvAdapter:
         if self.way is Way.UNKNOWN:
             self.way = Way.INFO if any(mask is not None for mask in self._in_info(info)) else Way.NOT
         seen = self._seen(raw)
+        self._lost(info, np.ones(self.n, bool))
         return View(seen, self._legal(raw, info, np.zeros(self.n, bool)))
+
+    def _lost(self, info: Any, fresh: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Where a life was lost with this step, [n], which is not where an episode is ``fresh`` or over."""
+        if self.lives is None:
+            return np.zeros(self.n, bool)
+        found = info.get("lives") if isinstance(info, dict) else [each.get("lives") for each in info]
+        try:
+            now = np.asarray(found, np.int64).reshape(self.n)
+        except (TypeError, ValueError):
+            raise HostError(
+                "terminal_on_life_loss needs the lives in info['lives'], as Atari's games give them, and there is "
+                f"{found!r:.60} {self._when()}"
+            ) from None
+        lost = (now < self.lives) & ~fresh
+        self.lives = now
+        return lost
 
     def _legal(self, raw: Any, info: Any, exempt: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
         """Which actions are legal, [n, actions], by what ``reset`` or ``step`` gave, and all where it does not matter."""
@@ -217,6 +255,7 @@ class VectorEnvAdapter(EnvAdapter):
         self.steps += 1
         seen = self._seen(raw)
         terminated, over = np.asarray(terminated), np.asarray(terminated | truncated)
+        lost = self._lost(info, over | self.ended if self.mode is AutoresetMode.NEXT_STEP else over)
         same = self.mode is AutoresetMode.SAME_STEP
         next_legal = legal = self._legal(raw, info, np.zeros(self.n, bool) if same else terminated)
         reached, counts = seen, np.ones(self.n, bool)
@@ -235,7 +274,7 @@ class VectorEnvAdapter(EnvAdapter):
                 legal = None if legal is None or new is None else np.where(over[:, None], new, legal)
         self.ended = over
         rewards = _finite(np.asarray(rewards, np.float32), "reward")
-        return EnvStep(reached, rewards, terminated, over, seen, counts, next_legal, legal)
+        return EnvStep(reached, rewards, terminated, over, seen, counts, next_legal, legal, lost)
 
     def rests(self, lane: int) -> bool:
         return bool(self.mode is AutoresetMode.NEXT_STEP and self.ended[lane])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -23,7 +24,7 @@ from . import habits, loading, saving
 from .adapters import EnvAdapter, adapter_of
 from .driver import Driver
 from .errors import HostError, Stopped
-from .making import make_like, opened
+from .making import is_atari, make_like, make_training, opened
 from .masks import Way, mask_of
 from .rollouts import NONE, Bias, no_bias
 from .settings import choose
@@ -45,21 +46,26 @@ class HostAgent:
     settings
         Those of the agent (``alpha``, ``kernel``, ``k``, ... ; see :mod:`maxmean.deep.agents`), of its training
         (:class:`maxmean.deep.Settings`) and of the host (:class:`maxmean.deep.host.settings.Host`: ``seed``, ``network``,
-        ``train_every``, ``gradient_steps``, ``measure_bias``, ``scale_observations``). The defaults are those of the
+        ``train_every``, ``gradient_steps``, ``measure_bias``, ``scale_observations``, ``clip_reward``,
+        ``terminal_on_life_loss``, ``frames``). The defaults are those of the
         observations' kind (:data:`maxmean.deep.host.settings.PRESETS`).
     """
 
     make: ClassVar[Callable[..., Agent]]
     """The agent of :mod:`maxmean.deep.agents` that this is."""
+    after_step: Callable[[], object] | None = None
+    """Called while it learns, after each step and its record: when checkpoints are due hangs on steps, not on records."""
 
     @habits.understood
     def __init__(self, env: Any, *, eval_env: Any = None, **settings: Any) -> None:
-        self.env = opened(env, "env")
+        self.env = opened(env, "env", make_training)
         world = adapter_of(self.env)
         self.given = settings
         self.choice = choose(type(self).make, world.sight, settings)
+        if self.choice.host.clip_reward is None:
+            self.choice = self.choice._replace(host=replace(self.choice.host, clip_reward=is_atari(self.env)))
         self.agent, self.settings, self.host = self.choice
-        second = _second(make_like(self.env) if eval_env is None else opened(eval_env, "eval_env"))
+        second = _second(make_like(self.env) if eval_env is None else opened(eval_env, "eval_env", make_training))
         if second is not None and second.env.unwrapped is self.env.unwrapped:
             raise HostError("eval_env must be a second environment: tests in env itself would cut its episodes short")
         if second is not None and not second.like(world):
@@ -135,6 +141,8 @@ class HostAgent:
                     reporter.tick(self.num_timesteps)
                     reporter.record(self.records)
                     more = callback is None or callback(row) is not False
+                if self.after_step is not None:
+                    self.after_step()
                 if stopped():  # after the record: one that is due would not be made up for
                     raise Stopped
                 if not more:
@@ -265,6 +273,6 @@ def _legal(given: Any, n: int, n_actions: int, *, many: bool) -> NDArray[np.bool
 
 def _second(env: Any) -> EnvAdapter | None:
     """The world for tests."""
-    if isinstance(env, VectorEnv):
-        raise HostError("eval_env must be one environment, not a vector environment")
-    return None if env is None else EnvAdapter(env)
+    if isinstance(env, VectorEnv) and env.num_envs > 1:
+        raise HostError("eval_env must be one environment, not a vector environment of several")
+    return None if env is None else adapter_of(env)

@@ -20,6 +20,7 @@ from ..settings import Settings
 from . import states
 from .adapters import EnvAdapter, EnvStep, VectorEnvAdapter, View
 from .errors import HostError
+from .frames import Frames, stack_of
 from .masks import Way
 from .program import HostProgram, host_program
 from .rollouts import Player
@@ -80,6 +81,8 @@ class Driver:
     pending: Any = field(init=False)
     """The next actions, [n], under way on the device."""
     lanes: Lanes = field(init=False)
+    frames: Frames | None = None
+    """The frames that the device has, where each is stored once."""
     clock: Clock = field(default_factory=Clock)
     kept: deque[tuple[Any, ...]] = field(default_factory=lambda: deque(maxlen=KEPT_STATES))
     """What was seen in states of the environment, and the states; and what was legal there, where actions may be illegal."""
@@ -91,6 +94,11 @@ class Driver:
                 f"with {self.world.n} environments and n_step={settings.n_step} replay_capacity must be at least "
                 f"{settings.n_step * self.world.n:,}, not {settings.replay_capacity:,}"
             )
+        for world in (self.world, self.eval_world):
+            if world is not None:
+                host = self.choice.host
+                world.teach(clip_reward=bool(host.clip_reward), terminal_on_life_loss=host.terminal_on_life_loss)
+        self.stack = stack_of(self.world.env, self.world.sight, self.choice.host.frames)
         self._make_program()
         other = None if self.eval_world is None else self.eval_world.env
         self.keeps = other is not None and states.alike(self.world.env, other)
@@ -110,8 +118,10 @@ class Driver:
             settings.warmup,
             host.gradient_steps,
             self.world.way.masked,
+            self.stack,
         )
-        self.need = need_of(network, settings.learning, self.program.learning.layout)
+        learning = self.program.learning
+        self.need = need_of(network, settings.learning, learning.layout, learning.frames)
         refuse_too_much(self.need)
 
     def use_masks(self, masked: bool) -> None:
@@ -123,6 +133,13 @@ class Driver:
         elif self.world.way is Way.UNKNOWN:
             self.world.way = Way.INFO
         self._follow_masks()
+
+    def use_frames(self, count: int) -> None:
+        """Go on as a training was that stored each frame of stacks of so many once, or, with 0, whole observations."""
+        if count != (0 if self.stack is None else self.stack.count):
+            self.stack = stack_of(self.world.env, self.world.sight, max(1, count))
+            self._make_program()
+            self.made = False
 
     def _follow_masks(self) -> None:
         """Have the program that the environment's masks need. A run that was made before has learned nothing."""
@@ -137,6 +154,7 @@ class Driver:
         agent, settings, host = self.choice
         traits = self.program.family.traits(agent, settings.learning_rate)
         self.run = self.program.create(jnp.array([0, host.seed], jnp.uint32), traits)
+        self.frames = None if self.program.frames is None else Frames(self.program.frames, self.world.n)
         self.made = True
 
     def begin(self) -> None:
@@ -156,15 +174,15 @@ class Driver:
         self.lanes = Lanes(view.seen, episodes, np.zeros(n), np.full((n, others), -1, np.int32))
         self.clock.begun += n
         first = np.zeros(n, self.program.message)
-        first["seen"], first["episode"], first["stored"], first["call"] = (
-            view.seen,
-            self.lanes.episode,
-            self.clock.stored,
-            self.clock.calls,
-        )
+        first["episode"], first["stored"], first["call"] = self.lanes.episode, self.clock.stored, self.clock.calls
         if self.program.masked:
             first["legal"] = view.legal
         self.clock.calls += 1
+        if self.frames is None:
+            first["seen"] = view.seen
+        else:
+            self.frames.enter(first, view.seen, self.clock.stored)
+            self.run = self.program.store(self.run, _rows(first))
         self.pending = self.program.act(self.run, _rows(first))
 
     def step(self) -> None:
@@ -190,13 +208,10 @@ class Driver:
     def _tell(self, actions: NDArray[np.integer], after: EnvStep) -> NDArray[Any]:
         """The message to the device. It is a new array each time: the device may still be reading the last one."""
         message = np.empty(self.world.n, self.program.message)
-        message["state"] = self.lanes.seen
         message["action"] = actions
-        message["reward"] = after.rewards
-        message["terminated"] = after.terminated
-        message["next_state"] = after.reached
+        message["reward"] = self.world.learned(after)
+        message["terminated"] = after.final
         message["mask"] = 0xFFFFFFFF
-        message["seen"] = after.seen
         message["counts"] = after.counts
         message["call"] = self.clock.calls
         message["stored"] = self.clock.stored
@@ -208,6 +223,10 @@ class Driver:
         message["earlier"] = self.lanes.earlier
         if self.program.masked:
             message["next_legal"], message["legal"] = after.next_legal, after.legal
+        if self.frames is None:
+            message["state"], message["next_state"], message["seen"] = self.lanes.seen, after.reached, after.seen
+        else:
+            self.frames.tell(message, self.lanes.seen, after, self.clock.stored)
         return message
 
     def _turn_page(self, after: EnvStep) -> None:
@@ -218,7 +237,7 @@ class Driver:
         if lanes.earlier.size:
             numbers = clock.stored - after.counts[::-1].cumsum()[::-1]
             grown = np.column_stack([numbers, lanes.earlier[:, :-1]])
-            lanes.earlier = np.where((after.counts & ~after.over)[:, None], grown, -1).astype(np.int32)
+            lanes.earlier = np.where((after.counts & ~after.over & ~after.lost)[:, None], grown, -1).astype(np.int32)
         if after.over.any():
             clock.ended += int(after.over.sum())
             clock.returns += float(lanes.total[after.over].sum())

@@ -72,7 +72,8 @@ class Keeper:
 
 def _refuse_untested(agent: HostAgent, path: Path) -> None:
     """Refuse a checkpoint that says it is further than its records reach."""
-    if not agent.records.reach([(agent.run_id, agent.num_timesteps)], agent.settings.test_interval):
+    way, stride = [(agent.run_id, agent.num_timesteps)], agent.driver.world.n
+    if not agent.records.reach(way, agent.settings.test_interval, stride):
         raise HostError(f"{path} is at step {agent.num_timesteps:,}, and its records do not reach there")
 
 

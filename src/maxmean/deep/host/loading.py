@@ -27,7 +27,8 @@ from . import plain, states
 from .adapters import VectorEnvAdapter, adapter_of
 from .driver import KEPT_STATES, Clock, Driver, Lanes
 from .errors import HostError, sentence
-from .making import opened
+from .frames import Frames
+from .making import is_atari, make_training, opened
 from .saving import FORMAT, checksum, describe, file_of, run_leaves
 from .settings import choose
 from .stored import Stored, stored
@@ -55,7 +56,7 @@ def load(cls: type[A], path: str | Path, env: Any, settings: dict[str, Any]) -> 
     """The algorithm in a file."""
     path = file_of(path)
     text, arrays = read(path)
-    env = opened(env, "env")
+    env = opened(env, "env", make_training)
     with blaming(path):
         about = take(text, "about", mapping)
         there = take(about, "algorithm", ALGORITHM)
@@ -63,8 +64,12 @@ def load(cls: type[A], path: str | Path, env: Any, settings: dict[str, Any]) -> 
             raise HostError(f"{path} holds a {there}, not a {cls.__name__}: load it with maxmean.{there}.load")
         given = {RENAMED.get(name, name): each for name, each in take(text, "given", mapping).items()}
         given = plain.settings({name: each for name, each in given.items() if name not in settings})
+        if is_atari(env) and "clip_reward" not in {*settings, *take(about, "host", mapping)}:
+            given["clip_reward"] = False  # as before there was such a setting
         choose(cls.make, adapter_of(env).sight, given)
         masked = "masked" in text and take(text, "masked", truth)
+        frames = take(text, "frames", mapping) if "frames" in text else {}
+        stacked = take(frames, "count", whole(2, 255)) if frames else 0
         known, clock, records = (
             take(about, "world", mapping),
             _clock(text),
@@ -83,11 +88,17 @@ def load(cls: type[A], path: str | Path, env: Any, settings: dict[str, Any]) -> 
         )
     driver.use_masks(masked)
     with blaming(path):
+        if "frames" in settings and max(1, stacked) != (1 if driver.stack is None else driver.stack.count):
+            raise ContentError(f"frames cannot be changed here: it is {max(1, stacked)} there")
+        driver.use_frames(stacked)
         _refuse_other_steps(take(about, "settings", mapping), algorithm.settings.n_step)
         words = driver.program.learning.layout.words
-        _fill(arrays, clock, (algorithm.settings.replay_capacity, words), take(about, "settings", mapping))
+        name = "run.replay.rows" if stacked else "run.replay"
+        _fill(arrays, name, clock, (algorithm.settings.replay_capacity, words), take(about, "settings", mapping))
+        known_frames = _frames(frames, arrays, driver, clock) if stacked else None
     driver.begin()
-    driver.run.replay.delete()  # it may be gigabytes, which the one from the file needs
+    for leaf in jax.tree.leaves(driver.run.replay):
+        leaf.delete()  # it may be gigabytes, which the one from the file needs
     with blaming(path):
         for name in FORMERLY:
             arrays.pop(name, None)
@@ -98,7 +109,7 @@ def load(cls: type[A], path: str | Path, env: Any, settings: dict[str, Any]) -> 
                 raise HostError(f"{name} cannot be changed here: the network in it was built with another") from error
             raise
         driver.run = _with_own(run, driver.run, algorithm, take(about, "agent", mapping))
-    driver.clock, algorithm.records = clock, records
+    driver.clock, driver.frames, algorithm.records = clock, known_frames, records
     why = _restore(algorithm, text, arrays, path)
     if why is not None:
         warnings.warn(
@@ -182,17 +193,38 @@ def _refuse_other_steps(about: Mapping[str, Any], n_step: int) -> None:
         raise ContentError(f"n_step cannot be changed here: it is {there} there and {n_step} here")
 
 
-def _fill(arrays: dict[str, Stored], clock: Clock, form: tuple[int, int], about: Mapping[str, Any]) -> None:
+def _fill(arrays: dict[str, Stored], name: str, clock: Clock, form: tuple[int, int], about: Mapping[str, Any]) -> None:
     """Bring the transitions, of which a file has those that were stored, to the replay's form: [capacity, words]."""
-    replay, (capacity, words) = arrays.get("run.replay"), form
+    replay, (capacity, words) = arrays.get(name), form
     if replay is None or replay.shape[1:] != (words,):
-        raise ContentError("its array run.replay is missing or has another shape")
+        raise ContentError(f"its array {name} is missing or has another shape")
     if replay.shape[0] != min(clock.stored, capacity):
         known = take(about, "replay_capacity", whole(1))
         raise ContentError(
             f"its {replay.shape[0]:,} transitions do not fit into a replay of {capacity:,}: load it with replay_capacity={known}"
         )
-    arrays["run.replay"] = replay.padded(capacity)
+    arrays[name] = replay.padded(capacity)
+
+
+def _frames(said: Mapping[str, Any], arrays: dict[str, Stored], driver: Driver, clock: Clock) -> Frames:
+    """What is known of the frames, whose arrays are brought to their forms too."""
+    store = driver.program.frames
+    assert store is not None
+    frames = Frames(store, driver.world.n, take(said, "written", whole()), take(said, "first", whole()))
+    filled, start = min(clock.stored, store.capacity), max(0, clock.stored - store.capacity)
+    for name, words in (("run.replay.frames", (store.layout.words,)), ("run.replay.links", ())):
+        there = arrays.get(name)
+        if there is None or there.shape != (frames.filled, *words):
+            raise ContentError(f"its array {name} is missing or has another shape")
+        arrays[name] = there.padded(store.places)
+    frames.numbers = fitting(arrays, "frames.numbers", frames.numbers)
+    frames.oldest[:filled] = oldest = fitting(arrays, "frames.oldest", frames.oldest[:filled])
+    lost = frames.written - store.places
+    known = (frames.numbers >= max(0, lost)) & (frames.numbers < frames.written)
+    sound = bool(known.all()) and start <= frames.first <= clock.stored
+    if not sound or (oldest[np.arange(frames.first, clock.stored) % store.capacity] < lost).any():
+        raise ContentError("its arrays frames.numbers and frames.oldest name frames that there are not")
+    return frames
 
 
 def _kept(text: Mapping[str, Any], driver: Driver) -> deque[tuple[Any, ...]]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
 
@@ -50,6 +52,19 @@ def make_env(name: str, **options: Any) -> Any:
         ) from None
 
 
+def make_training(name: str, num_envs: int = 1) -> Any:
+    """The environment with that id to train in, or several of them side by side as one vector environment.
+
+    Atari's games are ale-py's own vector environment in any case, which shows what the usual wrappers do and is quicker.
+    """
+    import gymnasium
+
+    if name.startswith("ALE/"):
+        return _ale(name, num_envs)
+    env = make_env(name)
+    return env if num_envs == 1 else gymnasium.make_vec(name, num_envs, vectorization_mode="sync")
+
+
 def is_known(name: str) -> bool:
     """Whether a file may name that environment: its code is there already, or is Gymnasium's own or ours."""
     import gymnasium
@@ -57,7 +72,7 @@ def is_known(name: str) -> bool:
     from ...envs import register_gymnasium
 
     register_gymnasium()
-    if name.startswith("ALE/") and find_spec("ale_py") is not None:
+    if name.startswith("ALE/") and ":" not in name and find_spec("ale_py") is not None:
         import ale_py
 
         gymnasium.register_envs(ale_py)
@@ -78,12 +93,12 @@ _OWN = (
 """Where the code of environments lies that a file may name. Others of Gymnasium's registry import MuJoCo, Flax and the like."""
 
 
-def opened(env: Any, name: str) -> Any:
-    """An environment, from itself or its id."""
+def opened(env: Any, name: str, make: Callable[[str], Any] | None = None) -> Any:
+    """An environment, from itself or its id, of which it is made by ``make``; by default :func:`make_env`."""
     import gymnasium
 
     if isinstance(env, str):
-        return make_env(env)
+        return (make or make_env)(env)
     if isinstance(env, gymnasium.Env | gymnasium.vector.VectorEnv):
         return env
     what = f"not {env.__name__}: call it" if callable(env) and hasattr(env, "__name__") else f"not {type(env).__name__}"
@@ -94,6 +109,8 @@ def opened(env: Any, name: str) -> Any:
 
 _OF_MANY = ("num_envs", "vectorization_mode", "vector_kwargs", "wrappers")
 """What ``gymnasium.make_vec`` writes beside the environment's own options."""
+_OF_LEARNING = ("reward_clipping", "episodic_life", "life_loss_info", "autoreset_mode", "batch_size", "num_threads")
+"""Options of ale-py's vector environment that a test has no use for."""
 
 
 def make_like(env: Any) -> Any | None:
@@ -112,8 +129,9 @@ def make_like(env: Any) -> Any | None:
     if spec is None:
         return None
     many = isinstance(env, gymnasium.vector.VectorEnv)
-    if many and spec.id.startswith("ALE/"):  # ale-py's own vector environment shows what our wrappers do
-        return make_env(spec.id)
+    if many and is_atari(env):  # with its size and colours, but for whole games and their scores
+        own = {each: spec.kwargs[each] for each in spec.kwargs if each not in (*_OF_MANY, *_OF_LEARNING)}
+        return _ale(spec.id, 1, **own)
     if many and spec.kwargs.get("wrappers"):
         return None
     try:
@@ -139,19 +157,47 @@ def _share_statistics(env: Any, second: Any) -> None:
         env, second = env.env, second.env
 
 
+def is_atari(env: Any) -> bool:
+    """Whether it is a game of ale-py's, or several of one."""
+    import gymnasium
+
+    inner = env.unwrapped
+    if isinstance(inner, gymnasium.vector.SyncVectorEnv):
+        inner = inner.envs[0].unwrapped
+    return type(inner).__module__ in ("ale_py.env", "ale_py.vector_env")
+
+
 def _atari(name: str, **options: Any) -> Any:
     """As Machado et al. (2018) and most papers play it: sticky actions of the v5 ids, no ends at lost lives."""
     import gymnasium
 
-    for package, extra in (("ale_py", "ale-py"), ("cv2", "opencv-python-headless")):
+    with _registered(name, ("ale_py", "ale-py"), ("cv2", "opencv-python-headless")):
+        game = gymnasium.make(name, frameskip=1, **options)
+    game = gymnasium.wrappers.AtariPreprocessing(game, noop_max=30, frame_skip=4, screen_size=84)
+    return gymnasium.wrappers.FrameStackObservation(game, 4, padding_type="zero")
+
+
+def _ale(name: str, num_envs: int, **options: Any) -> Any:
+    """The same as a vector environment."""
+    import gymnasium
+
+    own = {"reward_clipping": False, "use_fire_reset": False, **options}
+    with _registered(name, ("ale_py", "ale-py")):
+        return gymnasium.make_vec(name, num_envs, vectorization_mode="vector_entry_point", **own)
+
+
+@contextmanager
+def _registered(name: str, *packages: tuple[str, str]) -> Iterator[None]:
+    """Have Gymnasium know Atari's games; one sentence for what is missing, or for a game that is none."""
+    import gymnasium
+
+    for package, extra in packages:
         if find_spec(package) is None:
             raise HostError(missing(name, extra, extra="atari"))
     import ale_py
 
     gymnasium.register_envs(ale_py)
     try:
-        game = gymnasium.make(name, frameskip=1, **options)
+        yield
     except gymnasium.error.Error as error:
         raise HostError(f"{name} cannot be made: {sentence(error)}") from None
-    game = gymnasium.wrappers.AtariPreprocessing(game, noop_max=30, frame_skip=4, screen_size=84)
-    return gymnasium.wrappers.FrameStackObservation(game, 4)

@@ -1,34 +1,29 @@
 """The bias of anybody's agent: how much larger its values are than what its policy then gets.
 
-An agent is asked two things: what it would do, and what it thinks that is worth. :func:`reader_of` finds out how to ask. Models
-of other libraries are read in memory; no file is opened.
+An agent is asked (:mod:`.readers`) about what it sees in a world (:mod:`.worlds`).
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from ...errors import need
+from ...errors import brief
+from ...luck import undisturbed
 from ..checks import AgentError, real_number, whole_number
-from .errors import HostError, sentence
-from .making import opened
+from ..progress import standard_error
+from . import states
+from .errors import HostError
+from .readers import NotFiniteError, Reader, reader_of
 from .rollouts import LIMIT, RESETS, STATES, Bias, PlayedEpisode, compared
+from .worlds import SingleEnv, learns_in, world_of
 
-
-@dataclass(frozen=True)
-class Reader:
-    """How to ask an agent."""
-
-    act: Callable[[Any], Any]
-    """What it does on an observation when it does not explore."""
-    value: Callable[[Any, Any], float]
-    """What it thinks an action is worth there."""
-    discount: float | None = None
-    """Its own discount factor, where it has one."""
+PATIENCE = 2.0
+"""Seconds after which a person at a terminal is told how far it is."""
 
 
 def measure_bias(
@@ -46,6 +41,7 @@ def measure_bias(
     .. math:: \widehat{\text{bias}} = \frac1n \sum_{(s, a)} \Big( Q(s, a) - \sum_t \gamma^t r_t \Big)
 
     over all pairs that greedy episodes visit. Where an episode is truncated, its return goes on with the value of its last state.
+    The global random generators of Python, NumPy and PyTorch are afterwards as they were: a seeded training goes on the same.
 
     Parameters
     ----------
@@ -55,8 +51,8 @@ def measure_bias(
         actions; a pair of functions ``(act, value)``, where ``act(observation)`` is an action and ``value(observation, action)``
         a number; or one of our own agents, which is measured as :meth:`HostAgent.bias` does.
     env
-        A Gymnasium environment or its id, in which nobody else is playing: episodes are begun anew. For a model of
-        Stable-Baselines3 that was trained in a ``VecEnv``, such as a ``VecNormalize``, one of those with a single environment.
+        A Gymnasium environment or its id, or a ``VecEnv`` of Stable-Baselines3 with one environment; in the wrappers of the
+        training. Episodes are begun anew in it. If a model has a ``VecNormalize``, its statistics are used, and do not change.
     episodes
         How many episodes are played.
     discount
@@ -86,213 +82,124 @@ def measure_bias(
     """
     from .agent import HostAgent
 
-    number = _checked(whole_number, "episodes", episodes)
-    most = _checked(whole_number, "limit", limit)
+    number = checked(whole_number, "episodes", episodes)
+    most = checked(whole_number, "limit", limit)
+    begin = checked(seed_number, "seed", seed)
+    given = None if discount is None else checked(real_number, "discount", discount)
+    if not isinstance(starts, Sequence) or isinstance(starts, str):
+        raise HostError(f"starts must be a list of pairs (observation, state), not {brief(starts)}")
     if isinstance(agent, HostAgent):
-        return agent.bias(number)
-    reader = reader_of(agent)
-    known = reader.discount if discount is None else _checked(real_number, "discount", discount)
-    if known is None:
-        raise HostError(
-            "an agent that is a function or a module has no discount factor of its own: give discount=0.99, say"
-        )
-    if not 0.0 <= known <= 1.0:
-        raise HostError(f"discount must be from 0 to 1, not {known}")
-    world = _world(env)
-    begins = _begins(world, starts, number, seed)
-    return compared([_play(reader, world, seen, known, most) for seen in begins], 1, STATES if starts else RESETS)[1]
-
-
-def bias_callback(env: Any, *, every: int = 10_000, episodes: int = 5, seed: int = 0) -> Any:
-    """A callback for Stable-Baselines3 that measures the bias while a model learns.
-
-    ``model.learn(..., callback=maxmean.bias_callback(env))`` logs ``bias/mean``, ``bias/error`` and ``bias/value`` (the mean
-    prediction) after every ``every`` steps, to TensorBoard where the model logs there. ``env`` is a second environment. The
-    callback's ``table`` has what was measured, one row each time.
-    """
-    need("bias_callback", "stable_baselines3", error=HostError)
-    from stable_baselines3.common.callbacks import BaseCallback
-
-    steps, world = _checked(whole_number, "every", every), env if not isinstance(env, str) else opened(env, "env")
-
-    class BiasCallback(BaseCallback):  # type: ignore[misc, unused-ignore]
-        """Measures the bias of the model that it is called for."""
-
-        def __init__(self) -> None:
-            super().__init__()
-            self.table: list[dict[str, float]] = []
-
-        def _on_step(self) -> bool:
-            done = self.table[-1]["step"] if self.table else 0
-            if self.num_timesteps - done >= steps:
-                found = measure_bias(self.model, world, episodes=episodes, seed=seed)
-                value = float(np.mean(found.values))
-                row = {"step": self.num_timesteps, "mean": found.value, "error": found.error, "value": value}
-                self.table.append(row)
-                for name in ("mean", "error", "value"):
-                    self.logger.record(f"bias/{name}", row[name])
-                self.logger.dump(self.num_timesteps)
-            return True
-
-    return BiasCallback()
-
-
-def reader_of(agent: Any) -> Reader:
-    """How to ask this agent; one sentence for what is none."""
-    if isinstance(agent, tuple) and len(agent) == 2 and all(callable(each) for each in agent):
-        act, value = agent
-        return Reader(act, lambda seen, action: _number(value(seen, action)))
-    if _is_from(agent, "stable_baselines3", "sb3_contrib") and hasattr(agent, "predict"):
-        return _of_stable_baselines(agent)
-    if _is_from(agent, "torch"):
-        return _by_all_values(lambda seen: _of_module(agent, seen))
-    if callable(agent):
-        return _by_all_values(agent)
-    raise HostError(
-        f"the bias of a {type(agent).__name__} cannot be measured: give a model of Stable-Baselines3, a PyTorch module, a "
-        "function from an observation to the values of all actions, or a pair of functions (act, value)"
-    )
-
-
-def _is_from(thing: Any, *packages: str) -> bool:
-    """Whether its class is one of a package's, or made from one."""
-    return any(kind.__module__.partition(".")[0] in packages for kind in type(thing).__mro__)
-
-
-def _by_all_values(values: Callable[[Any], Any]) -> Reader:
-    """An agent that takes the action with the largest value."""
-
-    def all_of(seen: Any) -> Any:
-        found = np.asarray(values(seen), float)
-        if found.ndim != 1:
+        own = (None, agent.env, agent.env.spec and agent.env.spec.id)
+        if env not in own or given is not None or len(starts) or most != LIMIT or begin:
             raise HostError(
-                f"a function of one observation gives the values of all actions, [actions], not {found.shape}"
+                "an agent of ours is measured in its own eval_env, with its own discount, seed and states: say "
+                "agent.bias(episodes)"
+            )
+        with undisturbed():
+            found = agent.bias(number)
+        if not np.isfinite(found.value):
+            raise NotFiniteError(
+                "the agent's values, or the returns, are not finite, as after a training that diverged"
             )
         return found
-
-    return Reader(lambda seen: int(np.argmax(all_of(seen))), lambda seen, action: float(all_of(seen)[int(action)]))
-
-
-def _of_module(module: Any, seen: Any) -> Any:
-    """The values that a PyTorch module gives one observation."""
-    import torch
-
-    place = next(iter(module.parameters()), torch.zeros(())).device
-    with torch.no_grad():
-        found = module(torch.as_tensor(np.asarray(seen), dtype=torch.float32, device=place)[None])
-    return found[0].cpu().numpy()
+    return measured(agent, env, number, given, starts, begin, most)
 
 
-def _of_stable_baselines(model: Any) -> Reader:
-    """Q of a model of Stable-Baselines3: of its network for all actions, or of its critics for the policy's action."""
-    import torch
-
-    def act(seen: Any) -> Any:
-        return model.predict(seen, deterministic=True)[0]
-
-    def looked_at(seen: Any) -> Any:
-        return model.policy.obs_to_tensor(seen)[0]
-
-    def of_all(seen: Any, action: Any) -> float:
-        with torch.no_grad():
-            found = network(looked_at(seen))
-        found = found.mean(dim=1) if found.ndim == 3 else found  # quantiles, [batch, quantiles, actions]
-        return float(found[0, int(action)])
-
-    def of_pair(seen: Any, action: Any) -> float:
-        scaled = torch.as_tensor(model.policy.scale_action(np.asarray(action)), device=model.device)
-        with torch.no_grad():
-            found = model.critic(looked_at(seen), scaled.reshape(1, -1))
-        if isinstance(found, tuple):  # several critics, of which the smallest is learned from
-            return float(torch.cat(found, dim=1).min())
-        return float(found.mean())  # quantiles, [batch, critics, quantiles]
-
-    if hasattr(model, "q_net") or hasattr(model, "quantile_net"):
-        network = model.q_net if hasattr(model, "q_net") else model.quantile_net
-        return Reader(act, of_all, float(model.gamma))
-    if not hasattr(model, "critic"):
-        raise HostError(f"{type(model).__name__} learns no values of actions, and so has no bias of them")
-    return Reader(act, of_pair, float(model.gamma))
+def seed_number(name: str, value: Any) -> int:
+    """A whole number from 0 on."""
+    return whole_number(name, value, least=0)
 
 
-class _Alone:
-    """The only environment of a ``VecEnv``, which Stable-Baselines3 has for one too, as Gymnasium would step it."""
-
-    def __init__(self, env: Any) -> None:
-        if env.num_envs != 1:
-            raise HostError(f"env must be a VecEnv with one environment, not with {env.num_envs}")
-        self.env = env
-
-    def reset(self, seed: int) -> tuple[Any, dict[str, Any]]:
-        self.env.seed(seed)
-        return _first(self.env.reset()), {}
-
-    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        seen, rewards, over, infos = self.env.step(np.asarray(action)[None])
-        about = infos[0]
-        truncated = bool(over[0]) and bool(about.get("TimeLimit.truncated", False))
-        last = about["terminal_observation"] if over[0] else _first(seen)
-        return last, float(rewards[0]), bool(over[0]) and not truncated, truncated, about
-
-
-def _first(seen: Any) -> Any:
-    return {name: each[0] for name, each in seen.items()} if isinstance(seen, dict) else seen[0]
-
-
-def _world(env: Any) -> Any:
-    if _is_from(env, "stable_baselines3") and hasattr(env, "step_async"):
-        return _Alone(env)
-    import gymnasium
-
-    made = opened(env, "env")
-    if isinstance(made, gymnasium.vector.VectorEnv):
-        raise HostError("env must be one environment, not a vector environment")
-    return made
+def measured(
+    agent: Any,
+    env: Any,
+    episodes: int,
+    discount: float | None = None,
+    starts: Sequence[tuple[Any, Any]] = (),
+    seed: int = 0,
+    limit: int = LIMIT,
+    *,
+    quiet: bool = False,
+) -> Bias:
+    """:func:`measure_bias` with checked numbers; ``quiet``: whatever the time that it takes."""
+    with undisturbed(), world_of(env, agent) as world, _telling(episodes, quiet=quiet) as tell:
+        reader = reader_of(agent, world.observation_space, world.action_space)
+        known = reader.discount if discount is None else discount
+        if known is None:
+            raise HostError(
+                "an agent that is a function or a module has no discount factor of its own: give discount=0.99, say"
+            )
+        if not 0.0 <= known <= 1.0:
+            raise HostError(f"discount must be from 0 to 1, not {known}")
+        try:
+            with reader.evaluating():
+                begins = _begins(world, starts, episodes, seed)
+                played = [_play(reader, world, seen, known, limit, tell) for seen in begins]
+        finally:
+            if learns_in(agent, env):
+                agent._last_obs = None  # its environment is elsewhere now: learning goes on with a new episode
+        return compared(played, 1, STATES if len(starts) else RESETS)[1]
 
 
-def _begins(world: Any, starts: Sequence[tuple[Any, Any]], episodes: int, seed: int) -> Iterator[Any]:
+def _begins(world: SingleEnv, starts: Sequence[tuple[Any, Any]], episodes: int, seed: int) -> Iterator[Any]:
     """The first observation of each episode, with the environment put there when it is asked for."""
-    from . import states
-
+    if len(starts):
+        why = states.obstacle(world.env) if type(world) is SingleEnv else "its environment is not Gymnasium's own"
+        if why is not None:
+            raise HostError(f"episodes cannot begin in starts: {why}")
+        if not all(isinstance(each, tuple | list) and len(each) == 2 for each in starts):
+            raise HostError("starts must be pairs (observation, state), with what states.get_state(env) gives")
     luck = [int(word >> 1) for word in np.random.SeedSequence(seed).generate_state(episodes)]
     for number, own in enumerate(luck):
-        seen, _ = world.reset(seed=own)
-        if starts:
+        seen = world.reset(own)
+        if len(starts):
             seen, state = starts[number % len(starts)]
-            states.set_state(world, state, np.random.default_rng(own))
+            states.set_state(world.env, state, np.random.default_rng(own))
         yield seen
 
 
-def _play(reader: Reader, world: Any, seen: Any, discount: float, limit: int) -> PlayedEpisode:
-    """One episode without exploration."""
+def _play(
+    reader: Reader, world: SingleEnv, seen: Any, discount: float, limit: int, tell: Callable[[int], object]
+) -> PlayedEpisode:
+    """One episode without exploration; ``tell`` hears of every step, and of the last with 0."""
     values, rewards, tail = [], [], 0.0
     for step in range(1, limit + 1):
-        action, value = _asked(reader, seen)
-        seen, reward, terminated, truncated, _ = world.step(action)
+        action, value = reader.asked(seen, world.action_space)
+        seen, reward, terminated, truncated = world.step(action)
         values.append(value)
-        rewards.append(float(reward))
+        rewards.append(reward)
         if terminated or truncated or step == limit:
-            tail = 0.0 if terminated else _asked(reader, seen)[1]
+            tail = 0.0 if terminated else reader.asked(seen, world.action_space)[1]
             break
+        tell(step)
+    tell(0)
     return PlayedEpisode.of(values, rewards, tail, discount)
 
 
-def _asked(reader: Reader, seen: Any) -> tuple[Any, float]:
-    """What the agent does, and what it thinks that is worth."""
+@contextmanager
+def _telling(episodes: int, *, quiet: bool) -> Iterator[Callable[[int], None]]:
+    """Say how far it is, on one line of a terminal, when that takes its time."""
+    console, begin = standard_error(), time.monotonic()
+    done, shown, silent = 0, begin + PATIENCE - 0.5, quiet or not console.is_terminal
+
+    def tell(step: int) -> None:
+        nonlocal done, shown
+        done += step == 0
+        if not silent and time.monotonic() - shown > 0.5:
+            shown = time.monotonic()
+            console.file.write(f"\r{done:,} of {episodes:,} episodes, {step:,} steps of the next \x1b[K")
+            console.file.flush()
+
     try:
-        action = reader.act(seen)
-        return action, reader.value(seen, action)
-    except HostError:
-        raise
-    except Exception as error:
-        raise HostError(f"the agent was asked about what the environment shows, and said: {sentence(error)}") from error
+        yield tell
+    finally:
+        if shown > begin + PATIENCE:
+            console.file.write("\r\x1b[K")
+            console.file.flush()
 
 
-def _number(value: Any) -> float:
-    return float(np.asarray(value.detach().cpu() if hasattr(value, "detach") else value).reshape(()))
-
-
-def _checked(check: Callable[..., Any], name: str, value: Any) -> Any:
+def checked(check: Callable[..., Any], name: str, value: Any) -> Any:
+    """What ``check`` makes of a setting; what it refuses is a mistake in this room's words."""
     try:
         return check(name, value)
     except AgentError as error:

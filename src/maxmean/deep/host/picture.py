@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import io
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from scipy.special import stdtrit
 
 from ...drawing import own_style
 from ...mev.errors import ArgumentError
@@ -24,6 +27,9 @@ def draw_bias(bias: Bias, path: str | Path) -> None:
         kind = check_figure(str(path))
     except ArgumentError as error:
         raise HostError(str(error)) from None
+    if not math.isfinite(bias.value):
+        raise HostError("there is nothing to draw: the agent's values, or the returns, are not finite numbers")
+    known = math.isfinite(bias.error)  # of one episode it is not
     style = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "axes.titlelocation": "left"}
     with own_style(style):
         from matplotlib.figure import Figure
@@ -31,13 +37,14 @@ def draw_bias(bias: Bias, path: str | Path) -> None:
         figure = Figure(figsize=(6, 3.4), layout="constrained")
         panel = figure.subplots()
         panel.axhline(0.0, color=_INK, linewidth=0.8)
-        low, high = bias.value - 1.96 * bias.error, bias.value + 1.96 * bias.error
-        panel.axhspan(low, high, color=_BLUE, alpha=0.15, linewidth=0, label="all pairs, 95% interval")
-        panel.axhline(bias.value, color=_BLUE, linewidth=1.0)
+        if known:
+            half = float(stdtrit(max(bias.episodes - len(bias.heads), 1), 0.975)) * bias.error
+            low, high = bias.value - half, bias.value + half
+            panel.axhspan(low, high, color=_BLUE, alpha=0.15, linewidth=0, label="all pairs, 95% interval")
+        panel.axhline(bias.value, color=_BLUE, linewidth=1.0, label=None if known else "all pairs")
         panel.plot(bias.values, bias.fifths, "o-", color=_BLUE, label="by fifths of the predicted value")
-        panel.set_title(
-            f"Bias {bias.value:+.3g} ± {bias.error:.2g} (standard error), {bias.pairs:,} pairs", fontweight="bold"
-        )
+        give_or_take = f" ± {bias.error:.2g} (standard error)" if known else " (one episode: no standard error)"
+        panel.set_title(f"Bias {bias.value:+.3g}{give_or_take}, {bias.pairs:,} pairs", fontweight="bold")
         panel.set_xlabel("predicted value Q")
         panel.set_ylabel("Q minus the return that followed")
         panel.legend(frameon=False)

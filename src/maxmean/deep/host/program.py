@@ -23,13 +23,14 @@ from ...envs.random import below, word_array
 from ..core import replay
 from ..core.acting import Actor
 from ..core.family import Family
+from ..core.frames import FrameStore, News, Stack
 from ..core.learning import Learning
 from ..core.replay import RowLayout, Transition
 from ..core.run import Purpose, Run, derive, first_weights
 from ..core.traits import Traits
 from ..core.update import Update
 from ..exploration import best_action, random_action
-from ..networks import Ensemble, Weights
+from ..networks import Ensemble, Nature, Weights
 from ..settings import LearningSettings
 
 Array = jax.Array
@@ -43,7 +44,7 @@ class Message(NamedTuple):
 
     transition: Transition
     seen: Array
-    """What to act on next."""
+    """What to act on next; where frames are stored once, as frames [k, *frame]."""
     counts: Array
     """bool: whether the transition is one; a vector environment may only have begun anew."""
     call: Array
@@ -56,6 +57,8 @@ class Message(NamedTuple):
     """int32 [n_step - 1]: the numbers of the episode's transitions that this step lengthens, or -1."""
     legal: Any = ()
     """bool [actions]: which actions are legal next; nothing where all always are."""
+    news: Any = ()
+    """The frames of stacked observations, where each is stored once: then states are the places of their newest frames."""
 
 
 FIELDS = (
@@ -75,6 +78,8 @@ FIELDS = (
 """The leaves of a message in their order, as the host calls them."""
 MASKED_FIELDS = (*FIELDS[: FIELDS.index("seen")], "next_legal", *FIELDS[FIELDS.index("seen") :], "legal")
 """The same where actions may be illegal."""
+FRAME_FIELDS = News._fields
+"""What follows where frames are stored once."""
 
 
 _first_weights = jax.jit(first_weights, static_argnums=0, compiler_options=QUICKLY)
@@ -87,9 +92,9 @@ class Stream:
     NUMBER = 3
 
     @classmethod
-    def words(cls, run: Run, call: Array, stream: int, n: int) -> Array:
-        """The first ``n`` words of a stream of the message number ``call``."""
-        return word_array(run.key, cls.NUMBER * call + stream, n)
+    def words(cls, key: Array, call: Array, stream: int, n: int) -> Array:
+        """The first ``n`` words of a stream of the message number ``call``, in the run with this key."""
+        return word_array(key, cls.NUMBER * call + stream, n)
 
 
 @dataclass(frozen=True)
@@ -106,6 +111,8 @@ class HostProgram:
     gradient_steps: int
     masked: bool = False
     """Whether actions may be illegal: then transitions and messages have masks."""
+    stack: Stack | None = None
+    """The frames of an observation, where each is stored once."""
 
     @cached_property
     def actor(self) -> Actor:
@@ -113,19 +120,37 @@ class HostProgram:
 
     @cached_property
     def learning(self) -> Learning:
-        seen = replay.form(self.dtype, self.network.shape)
-        layout = RowLayout.of_transitions(seen, self.settings.n_step, self._mask_length)
-        return Learning(Update(self.family, self.network, self.settings), layout)
+        layout = RowLayout.of_transitions(self._state, self.settings.n_step, self._mask_length)
+        return Learning(Update(self.family, self.network, self.settings), layout, frames=self.frames)
+
+    @cached_property
+    def frames(self) -> FrameStore | None:
+        """Where frames are stored, if each is stored once."""
+        if self.stack is None:
+            return None
+        return FrameStore.of(self.stack, self.dtype, self.settings.replay_capacity, self.n, self.settings.n_step)
+
+    @property
+    def _state(self) -> Any:
+        """The form of a stored state."""
+        return replay.form(self.dtype, self.network.shape) if self.stack is None else replay.form(jnp.int32)
 
     @cached_property
     def layout(self) -> RowLayout:
         """How a message is written."""
-        step = RowLayout.of_transitions(replay.form(self.dtype, self.network.shape), masked=self._mask_length)
+        step = RowLayout.of_transitions(self._state, masked=self._mask_length)
         transition = step.structure.unflatten(step.leaves)
+        seen = transition.state
+        news: Any = ()
         counts, call, stored, episode = map(replay.form, (jnp.bool_, jnp.uint32, jnp.int32, jnp.uint32))
         earlier = replay.form(jnp.int32, (self.settings.n_step - 1,))
-        legal = transition.next_legal
-        return RowLayout.of(Message(transition, transition.state, counts, call, stored, episode, earlier, legal))
+        if self.stack is not None:
+            seen = replay.form(self.dtype, (self.stack.count, *self.stack.frame))
+            places = replay.form(jnp.int32, (2 * self.stack.count,))
+            news = News(seen, places, places, stored, stored)
+        return RowLayout.of(
+            Message(transition, seen, counts, call, stored, episode, earlier, transition.next_legal, news)
+        )
 
     @property
     def _mask_length(self) -> int:
@@ -134,7 +159,7 @@ class HostProgram:
     @cached_property
     def message(self) -> np.dtype:
         """The same for the host: a NumPy record with :data:`FIELDS` or those with masks, byte for byte what the layout reads."""
-        names = MASKED_FIELDS if self.masked else FIELDS
+        names = (*(MASKED_FIELDS if self.masked else FIELDS), *(() if self.stack is None else FRAME_FIELDS))
         parts: list[Any] = [
             (name, leaf.dtype, leaf.shape) for name, leaf in zip(names, self.layout.leaves, strict=True)
         ]
@@ -160,7 +185,7 @@ class HostProgram:
 
         def act(run: Run, rows: Array) -> Array:
             messages = jax.vmap(self.layout.unpack)(rows)
-            words = Stream.words(run, messages.call[0], Stream.ACT, 2 * self.n).reshape(self.n, 2)
+            words = Stream.words(run.key, messages.call[0], Stream.ACT, 2 * self.n).reshape(self.n, 2)
             step = messages.stored[0] + jnp.sum(messages.counts)
 
             def one(seen: Array, episode: Array, words: Array, legal: Array | None) -> Array:
@@ -169,52 +194,71 @@ class HostProgram:
                 return jnp.where(step < self.warmup, random_action(words[1], self.network.n_actions, legal), action)
 
             legal = messages.legal if self.masked else None
-            return jax.vmap(one)(messages.seen, messages.episode, words, legal)
+            seen = messages.seen if self.stack is None else self.stack.join(messages.seen)
+            return jax.vmap(one)(seen, messages.episode, words, legal)
 
         return jax.jit(act)
 
     @cached_property
     def store(self) -> Callable[[Run, Any], Run]:
-        """Store the transitions."""
-        return jax.jit(lambda run, rows: self._store(run, rows)[0], donate_argnums=0)
+        """Store the transitions.
+
+        Only the replay goes to the compiled function and back: handing over a run's dozens of arrays takes longer than storing.
+        """
+        compiled = jax.jit(lambda memory, key, rows: self._store(memory, key, rows)[0], donate_argnums=0)
+        return lambda run, rows: run._replace(replay=compiled(run.replay, run.key, rows))
 
     @cached_property
     def learn(self) -> Callable[[Run, Any], Run]:
         """Store the transitions and update, ``gradient_steps`` times."""
 
         def learn(run: Run, rows: Array) -> Run:
-            run, call, step = self._store(run, rows)
+            memory, call, step = self._store(run.replay, run.key, rows)
+            run = run._replace(replay=memory)
             size, times = self.settings.batch_size, self.gradient_steps
-            words = Stream.words(run, call, Stream.LEARN, times * (1 + size)).reshape(times, -1)
+            words = Stream.words(run.key, call, Stream.LEARN, times * (1 + size)).reshape(times, -1)
             networks, places = words[:, 0], words[:, 1:]
             filled = jnp.minimum(step, self.settings.replay_capacity)
 
             def improve(i: Array | int, run: Run) -> Run:
                 return self.learning.improve(run, step, filled, rows=places[i], network=networks[i])
 
-            return improve(0, run) if times == 1 else jax.lax.fori_loop(0, times, improve, run)
+            if times > 1 and not self.unrolled:
+                return jax.lax.fori_loop(0, times, improve, run)
+            for i in range(times):
+                run = improve(i, run)
+            return run
 
         return jax.jit(learn, donate_argnums=0)
 
-    def _store(self, run: Run, rows: Array) -> tuple[Run, Array, Array]:
-        """The run with the transitions in its replay, the message's number, and how many transitions there have been."""
+    @cached_property
+    def unrolled(self) -> bool:
+        """Whether several updates are compiled one after the other: in a loop a CPU takes thirty times as long to convolve."""
+        return isinstance(self.network.trunk, Nature)
+
+    def _store(self, memory: Any, key: Array, rows: Array) -> tuple[Any, Array, Array]:
+        """The replay with the transitions in it, the message's number, and how many transitions there have been."""
         messages = jax.vmap(self.layout.unpack)(rows)
         call, transitions = messages.call[0], messages.transition
         if self.family.mask_words:
-            words = Stream.words(run, call, Stream.MASK, self.n * self.family.mask_words).reshape(self.n, -1)
+            words = Stream.words(key, call, Stream.MASK, self.n * self.family.mask_words).reshape(self.n, -1)
             transitions = transitions._replace(mask=jax.vmap(self.learning.draw_mask)(words))
         first = messages.stored[0]
         numbers = first + jnp.cumsum(messages.counts) - messages.counts
 
-        def put(i: Array | int, memory: Array) -> Array:
+        def put(i: Array | int, rows: Array) -> Array:
             step: Transition = jax.tree.map(lambda leaf: leaf[i], transitions)
             if self.settings.n_step > 1:
                 earlier = messages.earlier[i]
-                memory = self.learning.lengthen(memory, earlier, earlier >= 0, step)
-            return self.learning.remember(memory, numbers[i], step, messages.counts[i])
+                rows = self.learning.lengthen(rows, earlier, earlier >= 0, step)
+            return self.learning.remember(rows, numbers[i], step, messages.counts[i])
 
-        memory = put(0, run.replay) if self.n == 1 else jax.lax.fori_loop(0, self.n, put, run.replay)
-        return run._replace(replay=memory), call, first + jnp.sum(messages.counts)
+        rows = memory if self.frames is None else memory.rows
+        rows = put(0, rows) if self.n == 1 else jax.lax.fori_loop(0, self.n, put, rows)
+        memory = (
+            rows if self.frames is None else self.frames.write(memory._replace(rows=rows), messages.news, messages.seen)
+        )
+        return memory, call, first + jnp.sum(messages.counts)
 
     def __reduce__(self) -> Any:
         """Compiled functions are not pickled: an agent that is finds those of its new process."""

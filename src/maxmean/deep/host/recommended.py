@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .errors import HostError
-from .making import need_gymnasium, opened
+from .making import make_training, need_gymnasium, opened
 
 if TYPE_CHECKING:
     from ..recommended import Recommendation
@@ -30,7 +30,7 @@ def agent(env: Any, *others: Any, eval_env: Any = None, **settings: Any) -> Host
 
     if others:
         raise HostError("agent takes the environment alone without a name: agent(env, learning_rate=1e-3, ...)")
-    env = opened(env, "env")
+    env = opened(env, "env", make_training)
     name, own = recommendation(env).arguments
     return HOST_AGENTS[name](env, eval_env=eval_env, **{**own, **settings})
 

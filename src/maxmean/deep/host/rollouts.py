@@ -6,7 +6,7 @@ two it was is said. Their luck comes from the agent's seed and the step, so that
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,7 +35,7 @@ class Bias:
     value: float
     """The mean over all visited pairs of state and action; for heads, the mean of the heads' means."""
     error: float
-    """Its standard error, with episodes as the units."""
+    """Its standard error, with episodes as the units; nan for a single episode."""
     heads: tuple[float, ...]
     """Each head's own; one entry for agents without heads."""
     how: str
@@ -46,7 +46,9 @@ class Bias:
     values: tuple[float, ...] = ()
     """Mean predicted value in each fifth of the pairs, from the smallest predictions to the largest."""
     fifths: tuple[float, ...] = ()
-    """The bias in each fifth."""
+    """The bias in each fifth; nan in one without a pair."""
+    predicted: float = np.nan
+    """Mean of Q over all visited pairs."""
 
     def plot(self, path: str | Path) -> None:
         """Draw the bias by fifths of the predicted value, and write it to ``path`` (.png, .pdf or .svg)."""
@@ -64,11 +66,21 @@ class PlayedEpisode(NamedTuple):
     """What came of it, discounted."""
 
     @classmethod
-    def of(cls, values: Sequence[float], rewards: Sequence[float], tail: float, discount: float) -> PlayedEpisode:
-        """From the values and rewards of its steps, and the value of the state in which it was cut off, or 0."""
+    def of(
+        cls,
+        values: Sequence[float],
+        rewards: Sequence[float],
+        tail: float,
+        discount: float,
+        ends: Collection[int] = (),
+    ) -> PlayedEpisode:
+        """From the values and rewards of its steps, and the value of the state in which it was cut off, or 0.
+
+        ``ends`` are steps after which nothing counts, though the game goes on: a life was lost.
+        """
         returns = np.zeros(len(rewards), np.float32)
         for i in reversed(range(len(rewards))):
-            tail = rewards[i] + discount * tail
+            tail = rewards[i] + discount * (0.0 if i in ends else tail)
             returns[i] = tail
         return cls(np.asarray(values, np.float32), returns)
 
@@ -83,7 +95,9 @@ def compared(played: Sequence[PlayedEpisode], heads: int, how: str) -> tuple[Bia
         values[:length, i], returns[:length, i], visited[:length, i] = each.values, each.returns, True
     found: BiasSummary = jax.tree.map(np.asarray, _summary(values, returns, visited, heads))
     of_heads, by_value, fifths = (tuple(map(float, each)) for each in (found.heads, found.values, found.quantiles))
-    bias = Bias(float(found.mean), float(found.error), of_heads, how, int(found.pairs), len(played), by_value, fifths)
+    predicted = float(np.mean(values, where=visited, dtype=float))
+    pairs, episodes = int(found.pairs), len(played)
+    bias = Bias(float(found.mean), float(found.error), of_heads, how, pairs, episodes, by_value, fifths, predicted)
     return found, bias
 
 
@@ -144,12 +158,14 @@ class Player:
 
     def _play(self, run: Run, head: int, view: View, limit: int = LIMIT) -> PlayedEpisode:
         """One head's greedy episode. Where it is cut off it is not over, and the value of its last state follows."""
-        values, rewards, tail = [], [], 0.0
-        for _ in range(limit):
+        values, rewards, ends, tail = [], [], set(), 0.0
+        for number in range(limit):
             action, value = self._own(run, head, view)
             after = self.world.step(np.asarray(action)[None])
             values.append(float(value))
-            rewards.append(float(after.rewards[0]))
+            rewards.append(float(self.world.learned(after)[0]))
+            if after.lost[0]:
+                ends.add(number)
             view = after.view
             if after.over[0]:
                 last = View(after.reached, after.next_legal)
@@ -157,7 +173,7 @@ class Player:
                 break
         else:
             tail = float(self._own(run, head, view)[1])
-        return PlayedEpisode.of(values, rewards, tail, self.discount)
+        return PlayedEpisode.of(values, rewards, tail, self.discount, ends)
 
     def _own(self, run: Run, head: int, view: View) -> tuple[Any, Any]:
         """A head's best action, and its value."""

@@ -25,6 +25,7 @@ from .errors import HostError
 
 if TYPE_CHECKING:
     from .agent import HostAgent
+    from .frames import Frames
 
 FORMAT = 1
 LONGEST_TEXT = 90_000_000
@@ -51,8 +52,9 @@ def describe(algorithm: HostAgent) -> dict[str, Any]:
 def _host(algorithm: HostAgent) -> dict[str, Any]:
     """The host's settings, in the words of the directories that trainings of 0.1 have written."""
     said = dataclasses.asdict(algorithm.host)
-    if not algorithm.host.scale_observations:
-        del said["scale_observations"]
+    for name in ("scale_observations", "clip_reward", "terminal_on_life_loss", "frames"):
+        if not said[name]:
+            del said[name]
     trunk = algorithm.driver.program.network.trunk
     return {**said, "network": repr(trunk).replace(", units=()", "")}
 
@@ -67,7 +69,12 @@ def save(algorithm: HostAgent, path: str | Path, *, within: Path | None = None) 
     clock, lanes, world = driver.clock, driver.lanes, driver.world
     arrays = {f"run.{name}": np.asarray(leaf) for name, leaf in run_leaves(driver.run)}
     filled = min(clock.stored, algorithm.settings.replay_capacity)
-    arrays["run.replay"] = arrays["run.replay"][:filled]
+    if driver.frames is None:
+        arrays["run.replay"] = arrays["run.replay"][:filled]
+    else:
+        for name, there in replay_parts(driver.frames, filled).items():
+            arrays[name] = arrays[name][:there]
+        arrays["frames.numbers"], arrays["frames.oldest"] = driver.frames.numbers, driver.frames.oldest[:filled]
     arrays |= {f"lanes.{name}": array for name, array in lanes.arrays.items()}
     arrays["pending"] = np.asarray(driver.pending)
     if isinstance(world, VectorEnvAdapter):
@@ -85,6 +92,9 @@ def save(algorithm: HostAgent, path: str | Path, *, within: Path | None = None) 
     }
     if driver.program.masked:
         about["masked"] = True
+    if driver.frames is not None:
+        frames = driver.frames
+        about["frames"] = {"count": frames.store.stack.count, "written": frames.written, "first": frames.first}
     text = _text(about)
     # In the order of their axes, for safetensors writes memory as it lies; without a copy of what lies so, as the replay does.
     arrays = {name: np.asarray(array, order="C") for name, array in arrays.items()}
@@ -97,6 +107,11 @@ def save(algorithm: HostAgent, path: str | Path, *, within: Path | None = None) 
         why = error if isinstance(error, OSError) else system_error(error)
         raise HostError(unwritten(path, why)) from None
     return path
+
+
+def replay_parts(frames: Frames, filled: int) -> dict[str, int]:
+    """The arrays of a replay of frames that grow, and how much of each is there after so many transitions."""
+    return {"run.replay.rows": filled, "run.replay.frames": frames.filled, "run.replay.links": frames.filled}
 
 
 def run_leaves(run: Any) -> list[tuple[str, Any]]:

@@ -76,6 +76,14 @@ class Host:
     """Whether the records have the bias, for which the agent plays more episodes in ``eval_env``."""
     scale_observations: bool = False
     """Whether the numbers of a vector are divided by how large they can be, where the observation space has bounds."""
+    clip_reward: bool | None = None
+    """Whether the agent learns from the rewards' signs, -1, 0 and 1; by default in Atari's games. Returns are not clipped."""
+    terminal_on_life_loss: bool = False
+    """Whether a lost life ends the episode for the agent that learns, though not the game; lives are in ``info["lives"]``."""
+    frames: int = 0
+    """Frames that an observation is a stack of, each of which is stored once. 0 is what the environment says, and 1 stores whole
+    observations.
+    """
     network: Trunk | None = None
     """The network's trunk; by default the one that fits the observations."""
 
@@ -84,6 +92,9 @@ class Host:
             raise HostError(f"seed must be from 0 to 2^32 - 1, not {self.seed}")
         for name in ("train_every", "gradient_steps"):
             whole_number(name, getattr(self, name))
+        whole_number("frames", self.frames, least=0)
+        if self.clip_reward not in (None, True, False):
+            raise HostError(f"clip_reward must be True or False, not {self.clip_reward!r}")
         if self.network is not None and not isinstance(self.network, Trunk):
             raise HostError(
                 f"network must be a maxmean.deep.networks.Trunk, such as Perceptron((64, 64)), not {self.network!r}"

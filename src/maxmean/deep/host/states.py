@@ -66,6 +66,11 @@ def _label(value: Any) -> bool:
     return isinstance(value, str) and len(value) < 10
 
 
+_CHECKER = "gymnasium.wrappers.common.PassiveEnvChecker"
+"""It looks at the first steps of an environment, and compares each with the one before. The future does not depend on it."""
+_CHECKS = ("checked_reset", "checked_step", "checked_data_reuse")
+"""What it has looked at; the last one since Gymnasium 1.4."""
+
 _ATTRIBUTES: dict[str, dict[str, Callable[[Any], bool]]] = {
     "gymnasium.envs.classic_control.cartpole.CartPoleEnv": {
         "state": _numbers(4),
@@ -89,7 +94,7 @@ _ATTRIBUTES: dict[str, dict[str, Callable[[Any], bool]]] = {
     },
     "gymnasium.wrappers.common.TimeLimit": {"_elapsed_steps": _count},
     "gymnasium.wrappers.common.OrderEnforcing": {"_has_reset": _yes},
-    "gymnasium.wrappers.common.PassiveEnvChecker": {"checked_reset": _flag, "checked_step": _flag},
+    _CHECKER: {"checked_reset": _flag, "checked_step": _flag},
 }
 """What the state of environments and wrappers without the two methods is made of, and what each part can be."""
 
@@ -170,6 +175,8 @@ def _kind(layer: Any) -> str:
 def _get(layer: Any) -> Any:
     if _has_methods(layer):
         return layer.get_state()
+    if _kind(layer) == _CHECKER:  # however far it is: the same state is the same file
+        return dict.fromkeys(_ATTRIBUTES[_CHECKER], True)
     state = {name: getattr(layer, name) for name in _ATTRIBUTES[_kind(layer)] if hasattr(layer, name)}
     return state if isinstance(layer, gymnasium.Wrapper) else {**state, "random": layer.np_random.bit_generator.state}
 
@@ -190,6 +197,10 @@ def _set(layer: Any, state: Any, over: bool) -> None:
         if name not in known or not known[name](value) or not _inside(layer, name, value, over):
             raise HostError(f"that is no state of {type(layer).__name__}: {name!r:.60} is {value!r:.60}")
         setattr(layer, name, value)
+    if _kind(layer) == _CHECKER:  # what it would compare the next step with was seen elsewhere
+        for name in _CHECKS:
+            if hasattr(layer, name):
+                setattr(layer, name, True)
 
 
 def _inside(layer: Any, name: str, value: Any, over: bool) -> bool:

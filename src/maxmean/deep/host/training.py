@@ -1,26 +1,36 @@
-"""``maxmean train`` in Gymnasium's environments: one run after the other, each going on where it was stopped."""
+"""``maxmean train`` in Gymnasium's environments: one run after the other, or on a cluster; each goes on where it was stopped."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 from rich.console import Console
 
+from ...cluster import ENGINES, check_engine, described, found, gpus, joined
 from ...storage import as_parquet, make_folder, write_whole
 from ...untrusted import ContentError
 from ..agents import parse_arguments
 from ..checks import whole_number
 from ..directory import held, writing
-from ..progress import standard_error
-from ..records import read_table
+from ..progress import make_reporter, standard_error
+from ..records import Records, read_table
 from ..runs import MOST_RUNS, file_name
+from ..spread import spread
+from ..tasks import MARK, RUNS, Place, Teller, read_mark
 from .errors import HostError, Stopped
 from .keeping import Keeper
 from .making import need_gymnasium
+
+if TYPE_CHECKING:
+    from .agent import HostAgent
+
+MOST_ENVIRONMENTS = 1_024
+"""Side by side in one training."""
 
 
 class HostRun(NamedTuple):
@@ -29,6 +39,98 @@ class HostRun(NamedTuple):
     name: str
     algorithm: str
     settings: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class HostTraining:
+    """What all runs of a training share."""
+
+    env: str
+    steps: int
+    checkpoint_interval: int
+    tensorboard: bool
+    wandb: bool
+    num_envs: int = 1
+
+    def make(self) -> Any:
+        """The environment, or several side by side."""
+        from .making import make_training
+
+        return make_training(self.env, self.num_envs)
+
+    def run(
+        self,
+        job: HostRun,
+        folder: Path,
+        say: Callable[[str], None],
+        *,
+        told: Callable[[HostAgent], object] = lambda agent: None,
+        on_record: Callable[[], object] = lambda: None,
+        progress: bool = False,
+    ) -> bool:
+        """One run to its last step, which is kept in its folder with all it needs to go on; False if it was stopped before.
+
+        ``told`` is called with the agent before it learns, ``on_record`` after each record.
+        """
+        from .classes import HOST_AGENTS
+
+        kind, keeper = HOST_AGENTS[job.algorithm], Keeper(folder)
+        new = kind(self.make(), **job.settings)
+        agent = keeper.load(new, self.make, say) or new
+        told(agent)
+        left = self.steps - agent.num_timesteps
+        if left > 0 or _records(folder) is None:
+            with writing(folder / "records.parquet"):
+                make_folder(folder, within=folder.parents[1])
+                agent.records.write(folder)  # after a kill there may be some from later, which come again
+        if left <= 0:
+            say(f"{job.name} is at step {agent.num_timesteps:,} already.")
+            return True
+        begun = f", going on from step {agent.num_timesteps:,}" if agent.num_timesteps else ""
+        say(f"{job.name}{begun}: {agent.driver.need} of memory.")
+        saved = agent.num_timesteps
+
+        def keep() -> None:
+            nonlocal saved
+            step, every = agent.num_timesteps, self.checkpoint_interval
+            if step // every > saved // every or step >= self.steps:
+                keeper.save(agent)
+                saved = step
+
+        def recorded(row: dict[str, Any]) -> None:
+            on_record()
+
+        agent.after_step = keep
+        sinks = {"tensorboard": self.tensorboard, "wandb": self.wandb}
+        try:
+            agent.learn(left, progress_bar=progress, callback=recorded, out=folder, **sinks)
+        except KeyboardInterrupt as stop:
+            if isinstance(stop, Stopped):  # else it goes on from the last checkpoint, as after a kill
+                keeper.save(agent)
+            return False
+        return True
+
+
+@dataclass(frozen=True)
+class HostPart:
+    """A run that a task of a cluster trains."""
+
+    training: HostTraining
+    job: HostRun
+    runs: int = 1
+
+    @property
+    def name(self) -> str:
+        return self.job.name
+
+    def train(self, folder: Path, teller: Teller) -> bool:
+        need_gymnasium()
+        return self.training.run(
+            self.job,
+            folder,
+            lambda sentence: teller.say(sentence.removeprefix(self.name).lstrip(":, ")),
+            told=lambda agent: teller.watch(lambda: agent.num_timesteps, agent.records),
+        )
 
 
 def train(
@@ -43,80 +145,72 @@ def train(
     tensorboard: bool,
     wandb: bool,
     quiet: bool,
+    *,
+    num_envs: int = 1,
+    engine: str = "local",
+    workers: int | None = None,
+    address: str | None = None,
 ) -> tuple[pd.DataFrame, bool]:
     """Train every agent with every learning rate and every seed; the records of all, and whether all steps were taken."""
     need_gymnasium()
     from .classes import HOST_AGENTS
-    from .making import make_env
 
+    whole_number("num_envs", num_envs, most=MOST_ENVIRONMENTS)
     whole_number("steps", steps)
     whole_number("seeds", seeds, most=MOST_RUNS)
     whole_number("checkpoint_interval", checkpoint_interval)
+    check_engine(engine, ENGINES, workers, address)
+    training = HostTraining(env, steps, checkpoint_interval, tensorboard, wandb, num_envs)
     jobs = _jobs(agents, seeds, learning_rates, given)
-    first = [HOST_AGENTS[job.algorithm](make_env(env), **job.settings) for job in jobs if job.settings["seed"] == 0]
+    first = [HOST_AGENTS[job.algorithm](training.make(), **job.settings) for job in jobs if job.settings["seed"] == 0]
     _refuse_namesakes([(agent.agent.label, agent.settings.learning_rate) for agent in first])
     about = {"environment": env, "trainings": [agent.describe() for agent in first], "seeds": seeds}
     console = standard_error(quiet=quiet)
-    with held(out, "host training", about):
-        for job in jobs:
-            if not _run(job, env, steps, out, jobs, checkpoint_interval, tensorboard, wandb, console):
-                console.print("Stopped. What is done is kept; the same command goes on from there.")
-                return _gather(out, jobs), False
-        return _gather(out, jobs), True
-
-
-def _run(
-    job: HostRun,
-    env: str,
-    steps: int,
-    out: Path,
-    jobs: Sequence[HostRun],
-    checkpoint_interval: int,
-    tensorboard: bool,
-    wandb: bool,
-    console: Console,
-) -> bool:
-    """One run to its last step, which is kept with all it needs to go on; False if it was stopped before."""
-    from .classes import HOST_AGENTS
-    from .making import make_env
 
     def say(sentence: str) -> None:
         console.print(sentence, markup=False, highlight=False, soft_wrap=True)
 
-    folder, kind = out / "runs" / job.name, HOST_AGENTS[job.algorithm]
-    keeper = Keeper(folder)
-    new = kind(make_env(env), **job.settings)
-    agent = keeper.load(new, lambda: make_env(env), say) or new
-    left = steps - agent.num_timesteps
-    if left > 0 or _records(folder) is None:
-        with writing(folder / "records.parquet"):
-            make_folder(folder, within=out)
-            agent.records.write(
-                folder
-            )  # as they were then: after a kill there may be some from later, which come again
-    if left <= 0:
-        say(f"{job.name} is at step {agent.num_timesteps:,} already.")
-        return True
-    begun = f", going on from step {agent.num_timesteps:,}" if agent.num_timesteps else ""
-    say(f"{job.name}{begun}: {agent.driver.need} of memory.")
-    saved = agent.num_timesteps
+    if engine == "ray":
+        found(address)
+    with held(out, "host training", about):
+        if engine == "ray":
+            return _spread(training, jobs, out, workers, address, console, say)
+        (out / RUNS / MARK).unlink(missing_ok=True)  # what a cluster has begun has the same folders
+        for job in jobs:
+            folder = out / RUNS / job.name
+            if not training.run(job, folder, say, on_record=lambda: _gather(out, jobs), progress=not quiet):
+                say("Stopped. What is done is kept; the same command goes on from there.")
+                return _gather(out, jobs), False
+        return _gather(out, jobs), True
 
-    def keep(row: dict[str, Any]) -> None:
-        nonlocal saved
-        _gather(out, jobs)
-        if row["step"] - saved >= checkpoint_interval or row["step"] >= steps:
-            keeper.save(agent)
-            saved = row["step"]
 
-    try:
-        agent.learn(
-            left, progress_bar=not console.quiet, callback=keep, out=folder, tensorboard=tensorboard, wandb=wandb
-        )
-    except KeyboardInterrupt as stop:
-        if isinstance(stop, Stopped):  # else it goes on from the last checkpoint, as after a kill
-            keeper.save(agent)
-        return False
-    return True
+def _spread(
+    training: HostTraining,
+    jobs: Sequence[HostRun],
+    out: Path,
+    workers: int | None,
+    address: str | None,
+    console: Console,
+    say: Callable[[str], None],
+) -> tuple[pd.DataFrame, bool]:
+    """All runs, as tasks of a Ray cluster."""
+
+    def keep(records: Records) -> None:
+        with writing(out / "records.parquet"):
+            write_whole(out / "records.parquet", as_parquet(records.frame()), within=out)
+
+    runs = len(jobs)
+    with (
+        joined(address, workers, say=say) as ray,
+        make_reporter(console, bool(console.quiet), training.steps, runs, 0) as reporter,
+    ):
+        place = Place.of(out, read_mark(out) or {})
+        say(f"{runs} run{'s' * (runs > 1)} of {training.env} on {described(ray)}.")
+        parts, resources = [HostPart(training, job) for job in jobs], {"num_cpus": 1, "num_gpus": int(gpus(ray) > 0)}
+        finished, _ = spread(ray, parts, place, reporter, keep, resources=resources, workers=workers)
+    if finished:
+        (out / RUNS / MARK).unlink()
+    return _gather(out, jobs), finished
 
 
 def _jobs(
@@ -148,7 +242,7 @@ def _refuse_namesakes(variants: Sequence[tuple[str, float]]) -> None:
 
 def _gather(out: Path, jobs: Sequence[HostRun]) -> pd.DataFrame:
     """All runs' records in one table."""
-    found = [_records(out / "runs" / job.name) for job in jobs]
+    found = [_records(out / RUNS / job.name) for job in jobs]
     tables = [table for table in found if table is not None]
     if not tables:
         return pd.DataFrame()

@@ -300,7 +300,10 @@ def _m5(results: Results[Settings]) -> Finding:
     margins = {
         "highest mean estimate of q above its start, 0": highest["q"],
         "dq's highest stays below a tenth of q's": Measured(
-            0.1 * highest["q"].value - dq.value, 0.1 * highest["q"].low - dq.high, 0.1 * highest["q"].high - dq.low
+            0.1 * highest["q"].value - dq.value,
+            0.1 * highest["q"].low - dq.high,
+            0.1 * highest["q"].high - dq.low,
+            min(highest["q"].freedom, dq.freedom),
         ),
     }
     return Finding(margins, {f"highest mean estimate of Q*(A, left), {name}": m for name, m in highest.items()})

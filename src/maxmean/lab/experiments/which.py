@@ -12,7 +12,7 @@ from ...mev.data import Summaries
 from ...mev.methods import evaluate
 from ..claims import BEYOND, Finding, Measured
 from ..experiment import Experiment, Results
-from ..figures import GREY, canvas, caption, colour_of
+from ..maps import draw_map
 from ..settings import SHARDS, Range, limited, within
 from ..tables import TableLayout
 
@@ -85,7 +85,7 @@ class WhichEstimator(Experiment[Settings]):
         return table.assign(options=part["options"], observations=part["observations"])
 
     def figures(self, results: Results[Settings]) -> dict[str, Figure]:
-        return {"map": draw_map(results)}
+        return {"map": estimator_map(results)}
 
 
 def observed(means: np.ndarray, n: int, rng: np.random.Generator) -> Summaries:
@@ -107,54 +107,11 @@ def errors_of(results: Results[Settings]) -> pd.DataFrame:
     return np.sqrt(cells).unstack("estimator")[list(ESTIMATORS)]
 
 
-def draw_map(results: Results[Settings]) -> Figure:
-    """One panel for each number of observations; a cell has the estimator with the least error, and what ke has more."""
-    from matplotlib.patches import Patch, Rectangle
-
-    settings, errors = results.settings, errors_of(results)
-    panels = len(settings.observations)
-    figure, axes = canvas(1, panels, sharey=True, width=1.2 + 3.1 * panels, height=0.9 + 0.42 * len(settings.options))
-    for ax, n in zip(axes.flat, settings.observations, strict=True):
-        for y, options in enumerate(settings.options):
-            for x, spread in enumerate(settings.spreads):
-                row = errors.loc[(n, options, spread)]
-                best = str(row.idxmin())
-                ax.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=_colour(best), edgecolor="white", lw=1.2))
-                middle = {"ha": "center", "va": "center", "color": "white"}
-                ax.text(x, y + 0.17 * (best != "ke"), best, fontsize=8.5, fontweight="bold", **middle)
-                if best != "ke":
-                    ax.text(x, y - 0.24, f"+{row['ke'] / row[best] - 1:.0%}", fontsize=6.5, **middle)
-        ax.set_xlim(-0.5, len(settings.spreads) - 0.5)
-        ax.set_ylim(-0.5, len(settings.options) - 0.5)
-        ax.set_xticks(range(len(settings.spreads)), [f"{spread:g}" for spread in settings.spreads])
-        ax.set_yticks(range(len(settings.options)), [f"{options:g}" for options in settings.options])
-        ax.tick_params(length=0)
-        ax.grid(False)
-        for side in ("left", "bottom"):
-            ax.spines[side].set_visible(False)
-        caption(ax, f"{n:g} observations each", "spread of the true means, in standard errors")
-    axes[0, 0].set_ylabel("options")
-    there = [name for name in ESTIMATORS if name in set(errors.idxmin(axis=1))]
-    handles = [Patch(color=_colour(name), label=_WORDS[name]) for name in there]
-    handles.append(Patch(color="none", label="+9%: how much larger the error of ke is"))
-    figure.legend(handles=handles, loc="outside lower center", ncols=3 * panels // 2 + 1, frameon=False, fontsize=8.5)
-    return figure
-
-
-def _colour(name: str) -> str:
-    return {"ae": GREY, "mme": "#c9a227", "de": "#b0894f", "cve": "#7a8f2a"}.get(name) or colour_of(name)
-
-
-_WORDS = {
-    "me": "me: the largest mean",
-    "ae": "ae: the average of all",
-    "de": "de: one half picks",
-    "cve": "cve: halves pick in turn",
-    "we": "we: weighted by P(best)",
-    "mme": "mme: the largest of minima",
-    "te": "te: the average of the race",
-    "ke": "ke: weighted by kernel",
-}
+def estimator_map(results: Results[Settings]) -> Figure:
+    """One panel for each number of observations."""
+    errors = errors_of(results)
+    panels = {f"{n:g} observations each": errors.loc[n] for n in results.settings.observations}
+    return draw_map({"": panels}, "spread of the true means, in standard errors", "options")
 
 
 APART = 0.5

@@ -52,7 +52,8 @@ class Covariances:
         try:
             values = np.asarray(given, dtype=float)
         except (TypeError, ValueError):
-            raise DataError("covariance cannot be read as a matrix of numbers") from None
+            hint = "; of a file, give pandas.read_csv(path, index_col=0)" if isinstance(given, str | Path) else ""
+            raise DataError(f"covariance cannot be read as a matrix of numbers{hint}") from None
         if values.ndim != 2 or values.shape[0] != values.shape[1]:
             raise DataError(f"covariance must be a square matrix, one row and one column an option, not {values.shape}")
         if names is None or rows is None:

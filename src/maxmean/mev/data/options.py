@@ -49,9 +49,10 @@ def refuse_unusable(options: Options) -> None:
         raise DataError(TOO_MANY)
     if (twice := repeated(names)) is not None:
         raise DataError(f"option {twice!r} appears twice")
+    what = "trials" if isinstance(options.data, Counts) else "values"
     for name, n in zip(names, options.data.n or (), strict=False):
         if n < 2:
-            raise DataError(f"option {name!r} has fewer than two values")
+            raise DataError(f"option {name!r} has fewer than two {what}: leave it out, or wait for more")
 
 
 def repeated(names: Iterable[str]) -> str | None:

@@ -6,8 +6,10 @@ from .bias import EstimatorBias, bias_range
 from .lift import Lift, infer_lift
 from .maximum import maximum_interval, maximum_rate_interval
 from .paired_rate import infer_paired_winner_rate, maximum_paired_rate_interval
+from .posterior import Posterior
 from .ranks import best_set, rank_intervals
 from .shrinkage import Shrinkage, shrink
+from .shrinkage_rate import ShrinkageRate, shrink_rate
 from .top import Top, infer_top, infer_top_rate
 from .winner import Winner, WinnerMean, infer_winner
 from .winner_rate import infer_winner_rate
@@ -15,8 +17,10 @@ from .winner_rate import infer_winner_rate
 __all__ = [
     "EstimatorBias",
     "Lift",
+    "Posterior",
     "Sequences",
     "Shrinkage",
+    "ShrinkageRate",
     "Top",
     "Winner",
     "WinnerMean",
@@ -36,4 +40,5 @@ __all__ = [
     "rate_sequence",
     "sequence_reach",
     "shrink",
+    "shrink_rate",
 ]

@@ -36,6 +36,7 @@ from ..errors import ArgumentError
 from .checks import checked, checked_counts, checked_freedom, checked_rank, checked_top, tail_of
 from .lift import Lift, best_shrunk, contrasts, fieller
 from .simultaneous import diagonal
+from .tails import difference_freedom
 from .top import Top
 from .winner import Winner, WinnerMean
 
@@ -191,9 +192,7 @@ class Sequences:
             both = np.maximum(both - 2 * self.covariances, 0.0)
             degrees = np.full(both.shape, self.freedom.min())
         else:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                parts = np.square(variances) / self.freedom
-                degrees = np.fmax(np.square(both) / (parts[:, None] + parts), self.freedom.min())
+            degrees = difference_freedom(variances[:, None], variances, self.freedom[:, None], self.freedom)
         n = 2 / (1 / self.n[:, None] + 1 / self.n)
         reach = sequence_reach(n, degrees, share, self.planned)
         far = np.where(both > 0, reach * np.sqrt(np.where(both > 0, both, 1.0)), 0.0)

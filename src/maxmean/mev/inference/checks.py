@@ -106,3 +106,13 @@ def checked_counts(successes: Array, trials: Array) -> tuple[np.ndarray, np.ndar
             "successes and trials must be whole numbers, at least one trial and no more successes than trials"
         )
     return k, n
+
+
+def checked_alone(alone: Array, options: int) -> np.ndarray:
+    """How often each option succeeds where another does not, as an array, if it can be such."""
+    rows = np.asarray(alone, float)
+    if rows.shape != (options, options):
+        raise ArgumentError(f"alone must have shape ({options}, {options}), not {rows.shape}")
+    if not ((rows >= 0) & (rows == np.rint(rows))).all():
+        raise ArgumentError("alone must be whole numbers of rows")
+    return rows

@@ -15,18 +15,18 @@ does not take part in the race.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..arrays import Array, special
 from ..errors import ArgumentError
 from .checks import checked, checked_counts, checked_freedom, tail_of
+from .exact import Rates
 from .lift_rate import difference_bounds, ratio_bounds
-from .ranks import FEW, fisher_score
 from .shrinkage import shrink
 from .simultaneous import diagonal, max_quantile
-from .tails import tail_probability, upper_quantile
+from .tails import difference_freedom, tail_probability, upper_quantile
 from .winner import Winner, infer_winner
 
 
@@ -85,12 +85,12 @@ def infer_lift(
     control
         The number of the control, from 0.
     freedom
-        Degrees of freedom of the standard errors, a number or one for each option. A difference of independent means has Welch's;
-        with a covariance matrix, the smallest counts for all, and q is Bonferroni's if there were fewer rows than twice the
-        differences.
+        Degrees of freedom of the standard errors, a number or one for each option. A difference of independent means has Welch's,
+        or fewer if sample sizes differ; with a covariance matrix, the smallest counts for all, and q is Bonferroni's if there
+        were fewer rows than twice the differences.
     trials
-        Says that the means are rates of so many: intervals are those of score tests (Miettinen and Nurminen, 1985), and two rates
-        with fewer than 40 successes, or failures, together are compared by Fisher's exact test.
+        Says that the means are rates of so many: intervals are those of score tests (Miettinen and Nurminen, 1985), and beating
+        the control is tested as in :func:`maxmean.mev.inference.best_set`.
     lower_is_better
         The best option has the smallest mean, and beats the control by being below it.
 
@@ -118,16 +118,26 @@ def infer_lift(
     shares = Contrasts.of(x, covariances, degrees, control, np.where(np.isfinite(ratios), ratios, 1.0))
     best = infer_winner(sign * against.values, against.covariances, level=level, freedom=against.degrees)
     shrunk = best_shrunk(against, sign, best.index)
+    best_relative = _best_relative(x, covariances, control, int(rest[best.index]), best, against, sign)
     if counts is None:
         reach = against.reach(alpha) * against.errors
         interval = np.stack([against.values - reach, against.values + reach], axis=-1)
+        scores = against.scores
         around = shares.reach(alpha)
         relative = np.array([fieller(x, covariances, control, i, t, t) for i, t in zip(rest, around, strict=True)])
     else:
         k, n = counts
+        rates = Rates(k, n, diagonal(covariances))
+        scores = rates.scores(rest, np.array(control))
         normal = max_quantile(against.covariances, alpha)
         interval = difference_bounds(k[rest], n[rest], k[control], n[control], normal)
         relative = ratio_bounds(k[rest], n[rest], k[control], n[control], max_quantile(shares.covariances, alpha)) - 1
+        if rates.few(
+            rest[best.index], np.array(control)
+        ):  # not to be taken for normal: what holds for all holds for the best
+            low, high = sorted(sign * interval[best.index])
+            best = replace(best, bounds=(float(low), float(high)))
+            best_relative = float(relative[best.index][0]), float(relative[best.index][1])
     return Lift(
         control=control,
         options=tuple(rest.tolist()),
@@ -135,10 +145,10 @@ def infer_lift(
         interval=interval,
         relative=(ratios - 1) * (np.sign(x[control]) or 1.0),
         relative_interval=relative,
-        beats=step_down(sign * against.scores(counts, rest, control), against.covariances, alpha, against.known),
+        beats=step_down(sign * scores, against.covariances, alpha, against.known),
         best=best,
         best_value=sign * min(max(shrunk, best.bounds[0]), best.bounds[1]),
-        best_relative=_best_relative(x, covariances, control, int(rest[best.index]), best, against, sign),
+        best_relative=best_relative,
         level=float(level),
     )
 
@@ -166,7 +176,7 @@ class Contrasts:
     covariances: np.ndarray
     """Shape ``(K, K)``."""
     degrees: np.ndarray
-    """Welch's degrees of freedom, or the smallest of all if there are covariances."""
+    """Welch's degrees of freedom, fewer if sample sizes differ, or the smallest of all if there are covariances."""
     known: float = math.inf
     """Degrees of freedom of the correlations; infinite for independent options, whose differences share the control alone."""
 
@@ -181,9 +191,7 @@ class Contrasts:
         both = np.outer(ratios, ratios) * variances[control]
         if covariances.ndim == 1:
             both[np.diag_indices(len(rest))] += own
-            with np.errstate(divide="ignore", invalid="ignore"):
-                welch = np.square(own + base) / (np.square(own) / degrees[rest] + np.square(base) / degrees[control])
-            freedom = np.where(np.isnan(welch), np.minimum(degrees[rest], degrees[control]), welch)
+            freedom = difference_freedom(own, base, degrees[rest], degrees[control])
         else:
             with_control = np.outer(covariances[rest, control], ratios)
             both += covariances[np.ix_(rest, rest)] - with_control - with_control.T
@@ -203,7 +211,8 @@ class Contrasts:
             special(np).ndtr(-max_quantile(self.covariances, alpha, freedom=self.known)), self.degrees
         )
 
-    def scores(self, counts: tuple[np.ndarray, np.ndarray] | None, rest: np.ndarray, control: int) -> np.ndarray:
+    @property
+    def scores(self) -> np.ndarray:
         """Normal scores of the differences, as of :func:`maxmean.mev.inference.best_set`; certain ones are infinite."""
         errors = self.errors
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -211,13 +220,6 @@ class Contrasts:
         finite = np.isfinite(t)
         tails = tail_probability(np.abs(t[finite]), self.degrees[finite])
         t[finite] = np.copysign(special(np).ndtri(tails), t[finite])
-        if counts is None:
-            return t
-        k, n = counts
-        won, tried = k[rest] + k[control], n[rest] + n[control]
-        few = np.minimum(won, tried - won) < FEW
-        base = np.full(len(rest), k[control]), np.full(len(rest), n[control])
-        t[few] = fisher_score(k[rest], n[rest], *base)[few]
         return t
 
 

@@ -49,9 +49,9 @@ def infer_paired_winner_rate(
     """The same as :func:`maxmean.mev.inference.infer_winner` for the option with the largest share of successes.
 
     With at least 40 successes and 40 failures of its own, everything is as of a normal mean with this ``covariance``, but for the
-    upper one of the ``bounds`` in the first place, which is that of :func:`maximum_paired_rate_interval`. With fewer, the lower
-    one is Clopper and Pearson's at (1 - level)/(2M), in other places the upper one too, and the conditional and the hybrid answer
-    are the option's rate with these bounds.
+    upper one of the ``bounds`` in the first place, which is Clopper and Pearson's. With fewer, the lower one is Clopper and
+    Pearson's at (1 - level)/(2M), in other places the upper one too, and the conditional and the hybrid answer are the option's
+    rate with these bounds.
 
     >>> winner = infer_paired_winner_rate([30, 28, 24], 30, [0.001, 0.002, 0.005])
     >>> winner.index, [round(end, 4) for end in winner.hybrid.interval]
@@ -60,12 +60,13 @@ def infer_paired_winner_rate(
     k, n = checked_counts(successes, trials)
     rates, tail = k / n, tail_of(level)
     each = tail / len(k)
-    upper = float(np.max(largest_rate(k, n, tail)))
 
     def bounds(i: int, normal: tuple[float, float]) -> tuple[float, float]:
-        if min(k[i], n[i] - k[i]) >= ENOUGH:
-            return normal[0], upper if rank == 1 else normal[1]
-        return float(smallest_rate(k[i], n[i], each)), upper if rank == 1 else float(largest_rate(k[i], n[i], each))
+        many = min(k[i], n[i] - k[i]) >= ENOUGH
+        lower = normal[0] if many else float(smallest_rate(k[i], n[i], each))
+        if rank == 1:
+            return lower, float(largest_rate(k[i], n[i], tail))
+        return lower, normal[1] if many else float(largest_rate(k[i], n[i], each))
 
     found = infer_winner(rates, covariance, level=level, beta=beta, freedom=freedom, rank=checked_rank(rank, len(k)))
     i = found.index

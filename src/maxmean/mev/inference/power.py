@@ -15,10 +15,11 @@ import numpy as np
 from ..arrays import special
 from ..data.moments import matrix_root
 from ..errors import ArgumentError
+from .exact import FEW, fisher_score
 from .lift import contrasts, step_down
-from .ranks import FEW, best_set, fisher_score
+from .ranks import best_set
 from .simultaneous import diagonal
-from .tails import tail_probability
+from .tails import difference_freedom, tail_probability
 from .winner import infer_winner
 from .winner_rate import infer_winner_rate
 
@@ -69,14 +70,15 @@ class Supposed:
         return _bounded(2 * float(variances.max()) * (max(quantiles, 0.5) / self.gap) ** 2)
 
     def picked(self, n: int) -> float:
-        """P(the option that looks best is the best)."""
+        """P(the option that looks best is the best); one of several that are tied may be picked with the same probability."""
         means, _ = self._draws(n, DRAWS)
         if self.control is not None:
             means = np.delete(means, self.control, axis=1)
             truth = np.delete(self.means, self.control)
         else:
             truth = self.means
-        return float(np.mean(means.argmax(axis=1) == truth.argmax()))
+        ahead = means == means.max(axis=1, keepdims=True)
+        return float(np.mean(ahead[:, truth.argmax()] / ahead.sum(axis=1)))
 
     def told(self, n: int) -> float:
         """P(the best one beats the control), or P(the set of the best holds it alone)."""
@@ -189,7 +191,7 @@ class Supposed:
         if spread.ndim == 3:
             both = np.maximum(both - 2 * spread[:, option], 0.0)
         elif not self.rates:
-            degrees = np.square(both) / (np.square(variances) + np.square(variances[:, [option]])) * (n - 1)
+            degrees = difference_freedom(variances, variances[:, [option]], n - 1.0, n - 1.0)
         with np.errstate(divide="ignore", invalid="ignore"):
             t = (means[:, [option]] - means) / np.sqrt(both)
         t[:, option] = 0.0

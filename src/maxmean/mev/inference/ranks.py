@@ -2,8 +2,9 @@ r"""Who is best: a set that holds the best option, and an interval for every opt
 
 Both come from tests of differences (Mogstad, Romano, Shaikh and Wilhelm, "Inference for ranks with applications to mobility
 across neighbourhoods and academic achievement across countries", Review of Economic Studies 91, 2024). A difference with
-estimated variances has Welch's degrees of freedom: its t-statistic is turned into the normal score with the same probability.
-Rates with few successes or failures are compared by Fisher's exact test, whose probability becomes a score in the same way.
+estimated variances has Welch's degrees of freedom, or fewer if sample sizes differ: its t-statistic is turned into the normal
+score with the same probability. Rates with few successes or failures are compared by Fisher's exact test, others by a score
+test; those of the same rows, if they differ in few, by McNemar's. An exact test's probability becomes a score in the same way.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from ..arrays import Array, special
-from .checks import checked, checked_counts, checked_freedom, tail_of
+from .checks import checked, checked_alone, checked_counts, checked_freedom, tail_of
+from .exact import FEW, Rates, sign_score
 from .roots import find_root
 from .simultaneous import ROWS_FOR_PAIRS, correlation_of, diagonal, normal_points, student_points, too_few_rows
-from .tails import tail_probability
+from .tails import difference_freedom, tail_probability
 
 _FIRST_STEP = 0.1
 """The share of 1 - level that the first step of the test of the best spends."""
@@ -27,14 +29,18 @@ _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(80)
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
 _HELD = 4_000_000  # numbers worked on at once
 _MANY = 1_000  # options from which on bounds decide alone, which may let a few more stay
-FEW = 40
-"""Successes, or failures, of two rates together below which their difference is not taken for normal."""
 MOST_PAIRS = 60 * 59
 """Ordered pairs whose largest difference is simulated, to be tested again without those that were rejected."""
 
 
 def best_set(
-    means: Array, covariance: Array, *, level: float = 0.95, freedom: Array = math.inf, trials: Array | None = None
+    means: Array,
+    covariance: Array,
+    *,
+    level: float = 0.95,
+    freedom: Array = math.inf,
+    trials: Array | None = None,
+    alone: Array | None = None,
 ) -> np.ndarray:
     r"""Which options may be the best: bool, shape ``(M,)``. The best one is among them with probability ``level`` at least.
 
@@ -43,7 +49,9 @@ def best_set(
     worse than i (in two steps, and without correlations of few rows, as in :func:`maxmean.mev.inference.maximum_interval`).
 
     Parameters are those of :func:`maxmean.mev.inference.maximum_interval`. ``trials`` says that the means are rates of so many:
-    two with fewer than 40 successes, or failures, together are compared by Fisher's exact test.
+    two are compared by Fisher's exact test if their common rate makes fewer than 20 successes, or failures, of the smaller number
+    of trials, and else by a score test. ``alone``, [j, i], says that they are rates of the same rows, and in how many of these j
+    succeeds and i does not: two that differ in fewer than 40 are compared by McNemar's exact test.
 
     >>> best_set([1.0, 0.9, -1.0], [0.01, 0.01, 0.01]).tolist()
     [True, True, False]
@@ -53,7 +61,7 @@ def best_set(
     >>> best_set([1.0, 0.0], [0.036, 0.036]).tolist(), best_set([1.0, 0.0], [0.036, 0.036], trials=3).tolist()
     ([True, False], [True, True])
     """
-    pairs = _Pairs.of(means, covariance, freedom, trials)
+    pairs = _Pairs.of(means, covariance, freedom, trials, alone)
     alpha = 2 * tail_of(level)
     first, others = _FIRST_STEP * alpha, max(pairs.options - 1, 1)
     # If one other option counts, or if all do: between these the number that count decides.
@@ -71,7 +79,13 @@ def best_set(
 
 
 def rank_intervals(
-    means: Array, covariance: Array, *, level: float = 0.95, freedom: Array = math.inf, trials: Array | None = None
+    means: Array,
+    covariance: Array,
+    *,
+    level: float = 0.95,
+    freedom: Array = math.inf,
+    trials: Array | None = None,
+    alone: Array | None = None,
 ) -> np.ndarray:
     r"""The range of every option's rank, 1 for the largest mean: whole numbers, shape ``(M, 2)``; all hold at once.
 
@@ -84,7 +98,7 @@ def rank_intervals(
     >>> rank_intervals([1.0, 0.9, -1.0], [0.01, 0.01, 0.01]).tolist()
     [[1, 2], [1, 2], [3, 3]]
     """
-    pairs = _Pairs.of(means, covariance, freedom, trials)
+    pairs = _Pairs.of(means, covariance, freedom, trials, alone)
     options, alpha = pairs.options, 2 * tail_of(level)
     if options * (options - 1) <= MOST_PAIRS:
         better = _step_down(pairs, alpha)
@@ -112,14 +126,26 @@ class _Pairs:
     covariances: np.ndarray
     degrees: np.ndarray
     correlation: np.ndarray | None
-    counts: tuple[np.ndarray, np.ndarray] | None = None
-    """Successes and trials, if the means are rates."""
+    rates: Rates | None = None
+    """If the means are such."""
+    alone: np.ndarray | None = None
+    """In how many rows j succeeds and i does not, [j, i], if they are rates of the same rows."""
 
     @classmethod
-    def of(cls, means: Array, covariance: Array, freedom: Array, trials: Array | None = None) -> _Pairs:
+    def of(
+        cls,
+        means: Array,
+        covariance: Array,
+        freedom: Array,
+        trials: Array | None = None,
+        alone: Array | None = None,
+    ) -> _Pairs:
         x, covariances = checked(means, covariance)
-        counts = None if trials is None else checked_counts(np.rint(x * np.asarray(trials)), trials)
-        return cls(x, covariances, checked_freedom(freedom, len(x)), correlation_of(covariances), counts)
+        rates = None
+        if trials is not None:
+            rates = Rates(*checked_counts(np.rint(x * np.asarray(trials)), trials), diagonal(covariances))
+        rows = None if alone is None else checked_alone(alone, len(x))
+        return cls(x, covariances, checked_freedom(freedom, len(x)), correlation_of(covariances), rates, rows)
 
     @property
     def options(self) -> int:
@@ -142,30 +168,22 @@ class _Pairs:
         with np.errstate(divide="ignore", invalid="ignore"):
             spreads, gaps = np.sqrt(both), self.x[:, None] - self.x[which]
             t = np.where(spreads > 0, gaps / spreads, np.where(gaps == 0, 0.0, np.copysign(np.inf, gaps)))
-            welch = np.full(both.shape, self.degrees.min())
+        if np.isfinite(self.degrees).any():
+            freedom = np.broadcast_to(self.degrees.min(), both.shape)
             if self.correlation is None:
-                shares = np.square(self.variances) / self.degrees
-                welch = np.fmax(np.square(both) / (shares[:, None] + shares[which]), welch)
-        finite = np.isfinite(welch) & np.isfinite(t)
-        if finite.any():
-            tails = tail_probability(np.abs(t[finite]), welch[finite])
+                v, degrees = self.variances, self.degrees
+                freedom = difference_freedom(v[:, None], v[which], degrees[:, None], degrees[which])
+            finite = np.isfinite(freedom) & np.isfinite(t)
+            tails = tail_probability(np.abs(t[finite]), freedom[finite])
             t[finite] = np.copysign(special(np).ndtri(tails), t[finite])
-        if self.counts is not None:
-            self._exact(t, which)
+        if self.rates is not None:
+            t = self.rates.scores(np.arange(self.options)[:, None], which)
+        if self.alone is not None:
+            ours, theirs = self.alone[:, which], self.alone[which].T
+            few = ours + theirs < FEW
+            t[few] = sign_score(ours[few], theirs[few])
         t[which, np.arange(len(which))] = -np.inf
         return t, spreads
-
-    def _exact(self, t: np.ndarray, which: np.ndarray) -> None:
-        """Replace the scores of rates with few successes or failures by those of Fisher's test."""
-        assert self.counts is not None
-        kinds, kind = np.unique(np.stack(self.counts, axis=-1), axis=0, return_inverse=True)
-        successes, trials = kinds.T
-        won = successes[:, None] + successes
-        few = np.minimum(won, trials[:, None] + trials - won) < FEW
-        there = few[kind][:, kind[which]]
-        pairs, place = np.unique((kind[:, None] * len(kinds) + kind[which])[there], return_inverse=True)
-        j, i = np.divmod(pairs, len(kinds))
-        t[there] = fisher_score(successes[j], trials[j], successes[i], trials[i])[place]
 
     def may_exceed(self, i: int, spreads: np.ndarray, limits: np.ndarray, share: float) -> bool:
         """Whether some (W_j - W_i)/s_ij exceeds its limit with this probability, W having these covariances."""
@@ -203,22 +221,6 @@ class _Pairs:
         whole = np.zeros((self.options, len(points)))
         whole[doubtful] = (points * errors[doubtful]).T
         return whole
-
-
-def fisher_score(won: np.ndarray, tried: np.ndarray, other_won: np.ndarray, other_tried: np.ndarray) -> np.ndarray:
-    """Normal scores of Fisher's exact test that a rate is larger than another; negative where the other's may be.
-
-    >>> three = np.array([3.0])
-    >>> round(float(special(np).ndtr(-fisher_score(three, three, 0 * three, three))[0]), 9)  # 1 of 20 ways to choose 3 of 6
-    0.05
-    """
-    from scipy.stats import hypergeom
-
-    together, total = won + other_won, tried + other_tried
-    larger, smaller = hypergeom.sf(won - 1, total, together, tried), hypergeom.cdf(won, total, together, tried)
-    ndtri = special(np).ndtri
-    # Both count what was observed: where neither is below a half, nothing is known.
-    return np.where(larger < 0.5, -ndtri(larger), np.where(smaller < 0.5, ndtri(smaller), 0.0))
 
 
 def _step_down(pairs: _Pairs, alpha: float) -> np.ndarray:

@@ -62,11 +62,16 @@ class Shrinkage:
 
     @cached_property
     def chances(self) -> np.ndarray:
-        """The probability that an option is the best, shape ``(M,)``; copies of one another share it."""
+        """The probability that an option is the best, shape ``(M,)``; copies of one another share it.
+
+        The order of the options does not matter, and independent ones with equal data have the same.
+        """
         wins = np.zeros(self._mixture.options)
         for drawn in self._mixture.draws(_DRAWS):
             best = drawn == drawn.max(axis=-1, keepdims=True)
             wins += (best / best.sum(axis=-1, keepdims=True)).sum(axis=0)
+        alike = self._mixture.alike
+        wins = np.bincount(alike, wins)[alike] / np.bincount(alike)[alike]
         return (wins / wins.sum() / np.bincount(self._mixture.copies))[self._mixture.copies]
 
     def draw(self, size: int) -> np.ndarray:
@@ -146,9 +151,8 @@ def shrink(means: Array, covariance: Array, *, seed: int = 0) -> Shrinkage:
     variances = diagonal(covariances)
     usual = _usual_variance(covariances)
     if usual == 0:  # one option, or no doubt about any difference
-        certain = _Mixture(
-            np.ones(1), x[None], np.zeros((1, len(x))), np.zeros((1, len(x))), np.ones(1), None, copies, seed
-        )
+        none = np.zeros((1, len(x)))
+        certain = _Mixture(np.ones(1), x[None], none, none, np.ones(1), None, copies, *_ordered(x, covariances), seed)
         return Shrinkage(certain, partial(_normal_parts, np.ones(1), x[None], np.sqrt(variances)[None]))
     origin = float(np.partition(x, len(x) // 2)[len(x) // 2])
     x = x - origin
@@ -181,7 +185,8 @@ def shrink(means: Array, covariance: Array, *, seed: int = 0) -> Shrinkage:
     inward = spectrum / total  # how far each direction is drawn in
     expected, kept = turned - inward * apart, spectrum * (1 - inward)
     pull = inward * ones
-    mixture = _Mixture(likely / likely.sum(), expected, kept, pull, doubt, vectors, copies, seed)
+    ordered = _ordered(x, covariances)
+    mixture = _Mixture(likely / likely.sum(), expected, kept, pull, doubt, vectors, copies, *ordered, seed)
     if (shared := _shared(covariances)) is not None:
         return Shrinkage(mixture, partial(_tailed_parts, x, variances, usual, shared), origin)
     assert vectors is not None
@@ -231,6 +236,10 @@ class _Mixture:
     """[M, M]: the directions, where they are not the options."""
     copies: np.ndarray
     """Which of the M each option is a copy of."""
+    places: np.ndarray
+    """[M]: which numbers of a draw are an option's; its place among all, so that their order does not matter."""
+    alike: np.ndarray
+    """[M]: equal for those that nothing but their names tells apart."""
     seed: int
 
     @property
@@ -245,15 +254,27 @@ class _Mixture:
         roots, centre = np.sqrt(self.kept), np.sqrt(self.doubt)
         for k in range(0, size, step := max(1, _CHUNK // self.options)):
             which = node[k : k + step]
-            drawn = rng.standard_normal((len(which), self.options))
-            if (
-                self.vectors is not None
-            ):  # noise of the options, not of the directions, whose signs are a matter of rounding
+            drawn = rng.standard_normal((len(which), self.options))[:, self.places]
+            if self.vectors is not None:  # noise of the options: the signs of directions are a matter of rounding
                 drawn = drawn @ self.vectors
             drawn *= roots[which]
             drawn += self.expected[which]
             drawn += self.pull[which] * (centre[which] * rng.standard_normal(len(which)))[:, None]
             yield drawn if self.vectors is None else drawn @ self.vectors.T
+
+
+def _ordered(x: np.ndarray, covariances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Each option's place by its estimate, then by its variance; and which are alike: independent ones that share both.
+
+    >>> [each.tolist() for each in _ordered(np.array([3.0, 1.0, 3.0]), np.array([1.0, 1.0, 1.0]))]
+    [[1, 0, 2], [1, 0, 1]]
+    """
+    rows = np.column_stack([x, diagonal(covariances)])
+    places = np.empty(len(x), dtype=int)
+    places[np.lexsort(rows.T[::-1])] = np.arange(len(x))
+    if covariances.ndim == 2:
+        return places, np.arange(len(x))
+    return places, np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1)
 
 
 def first_copies(x: np.ndarray, covariances: np.ndarray) -> np.ndarray:

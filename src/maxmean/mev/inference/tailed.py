@@ -29,9 +29,9 @@ _CROWD, _FEWER = 1_000, 4
 """Options that leave so little doubt about the centre that a quarter of these is enough."""
 _ROUNDS = 4
 _HELD = 4_000_000  # numbers worked on at once
-_NOTHING = -25.0  # logarithm of what is nothing beside the largest evidence
-_NEGLIGIBLE = 1e-12  # of a posterior
-_TINY = 1e-300
+NOTHING = -25.0  # logarithm of what is nothing beside the largest evidence
+NEGLIGIBLE = 1e-12  # of a posterior
+TINY = 1e-300
 
 
 def tailed_posterior(x: np.ndarray, variances: np.ndarray, usual: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -45,9 +45,9 @@ def tailed_posterior(x: np.ndarray, variances: np.ndarray, usual: float) -> tupl
     def evidence(centres: np.ndarray) -> np.ndarray:
         """Of every centre and every prior, [C, T], as a logarithm."""
         found = np.broadcast_to(prior, (len(centres), len(prior))).copy()
-        for some in _blocks(len(x), len(centres) * max(len(scales), len(prior))):
+        for some in blocks(len(x), len(centres) * max(len(scales), len(prior))):
             each = _densities(x[some], variances[some], centres, squares) @ mixing.T
-            found += np.log(np.maximum(each, _TINY)).sum(axis=0)
+            found += np.log(np.maximum(each, TINY)).sum(axis=0)
         return found
 
     fewer = _FEWER if len(x) > _CROWD else 1
@@ -58,21 +58,21 @@ def tailed_posterior(x: np.ndarray, variances: np.ndarray, usual: float) -> tupl
     even, there = np.linspace(x.min(), x.max(), first), np.quantile(x, np.linspace(0, 1, first))
     centres = np.unique(np.concatenate([even, there, x.min() - beyond, x.max() + beyond]))
     for wanted in (first,) * (_ROUNDS - 1) + (nodes,):
-        centres = _closing_in(centres, np.logaddexp.reduce(evidence(centres), axis=1), wanted)
+        centres = closing_in(centres, np.logaddexp.reduce(evidence(centres), axis=1), wanted)
     each = evidence(centres)
     weights = np.exp(each - each.max()) * np.gradient(centres)[:, None]
     weights /= weights.sum()
     shape = len(centres), len(scales), len(x)
     parts, means, errors = np.empty(shape), np.empty(shape), np.empty(shape)
-    for some in _blocks(len(x), len(centres) * max(len(scales), len(prior))):
+    for some in blocks(len(x), len(centres) * max(len(scales), len(prior))):
         densities = _densities(x[some], variances[some], centres, squares)
-        shares = weights / np.maximum(densities @ mixing.T, _TINY)
+        shares = weights / np.maximum(densities @ mixing.T, TINY)
         inward = (variances[some][:, None] / (variances[some][:, None] + squares)).T  # [L, M]
         parts[:, :, some] = np.moveaxis((shares @ mixing) * densities, 0, -1)
         means[:, :, some] = x[some] - inward * (x[some] - centres[:, None])[:, None, :]
         errors[:, :, some] = np.sqrt(variances[some] * (1 - inward))
     parts /= parts.sum(axis=(0, 1))
-    there = parts.max(axis=-1) > _NEGLIGIBLE  # [C, L]
+    there = parts.max(axis=-1) > NEGLIGIBLE  # [C, L]
     return parts[there], means[there], errors[there]
 
 
@@ -101,15 +101,15 @@ def _densities(x: np.ndarray, variances: np.ndarray, centres: np.ndarray, square
     return np.asarray(np.exp(-0.5 * np.square(x[:, None] - centres)[:, :, None] / total) / np.sqrt(total))
 
 
-def _closing_in(centres: np.ndarray, logs: np.ndarray, nodes: int) -> np.ndarray:
+def closing_in(centres: np.ndarray, logs: np.ndarray, nodes: int) -> np.ndarray:
     """So many centres, denser where the evidence is: with thrice its variance, where it is normal."""
-    there = np.flatnonzero(logs > logs.max() + _NOTHING)
+    there = np.flatnonzero(logs > logs.max() + NOTHING)
     kept = slice(max(there[0] - 1, 0), there[-1] + 2)
     centres, heights = centres[kept], np.exp((logs[kept] - logs.max()) / 3)
     reached = np.concatenate([[0.0], np.cumsum(np.diff(centres) * (heights[1:] + heights[:-1]) / 2)])
     return np.unique(np.interp(np.linspace(0, reached[-1], nodes), reached, centres))
 
 
-def _blocks(options: int, width: int) -> Iterator[np.ndarray]:
+def blocks(options: int, width: int) -> Iterator[np.ndarray]:
     step = max(1, _HELD // width)
     yield from (np.arange(k, min(k + step, options)) for k in range(0, options, step))

@@ -94,8 +94,10 @@ def infer_winner(
     If standard errors are estimated, F is Student's distribution, truncated as described in
     :mod:`maxmean.mev.inference.truncated`, and so is :math:`c_\beta`.
 
-    The *bounds* are, from below, the hybrid's lower end at alpha/2, and from above :math:`\max_j (X_j + t_j s_j)` with the
-    alpha/2 quantile: no mean exceeds the largest one. In second place and further down, they are the simultaneous ones.
+    The *bounds* are, from below, the hybrid's lower end at alpha/2, and from above its own :math:`X_w + t_w s_w` with the
+    alpha/2 quantile, which selection does not harm: where it fails, :math:`X_j \le X_w < \mu_w - t_w s_w \le \mu_j - t_j s_j`
+    for the option j whose :math:`\mu_j - t_j s_j` is largest, so that one and the same option's bound fails whoever wins. In
+    second place and further down, they are the simultaneous ones.
 
     Parameters
     ----------
@@ -164,11 +166,14 @@ def infer_winner(
     beta = checked_beta(beta, level, more=min(0.4, 1 / df))
 
     errors = np.sqrt(diagonal(covariances))
-    upper = float(np.max(estimates + upper_quantile(tail, degrees) * errors)) if rank == 1 else None
+    uppers = estimates + upper_quantile(tail, degrees) * errors if rank == 1 else None
 
     def race_of(option: int) -> _Race:
         below, above = _distances(estimates, covariances, option, before)
         return _Race(float(estimates[option]), float(errors[option]), float(degrees[option]), below, above, covariances)
+
+    def bounds_of(option: int, race: _Race) -> tuple[float, float]:
+        return race.bounds(tail, None if uppers is None else float(uppers[option]))
 
     race = race_of(winner)
     mean, error, reach = race.mean, race.error, race.reach(beta)
@@ -180,10 +185,10 @@ def infer_winner(
         naive=WinnerMean(mean, (mean - margin, mean + margin)),
         conditional=race.answer(_NO_REACH, 1 - level),
         hybrid=race.answer(reach, (1 - level - spent) / (1 - spent)),
-        bounds=race.bounds(tail, upper),
+        bounds=bounds_of(winner, race),
         projection=(mean - reach[1] * error, mean + reach[0] * error) if error else (mean, mean),
         truncation=(mean - race.below * (error or 1.0), mean + race.above * (error or 1.0)),
-        tied={option: race_of(option).bounds(tail, upper) for option in tied} if len(tied) > 1 else {},
+        tied={option: bounds_of(option, race_of(option)) for option in tied} if len(tied) > 1 else {},
         level=float(level),
         beta=float(beta),
         floor=race.answer(_NO_REACH, 2 * FLOOR_TAIL).interval[0] if rank == 1 and len(tied) == 1 else -math.inf,

@@ -27,7 +27,7 @@ def infer_winner_rate(
     neither :math:`P(K \ge k \mid a \le K \le b)` nor :math:`P(K \le k \mid a \le K \le b)` is below alpha/2; the value has as
     much probability above k as below, half of k's own counting for each. The *hybrid* also truncates K to counts that are not
     too large for p, as the lower bounds of all options hold at once with probability 1 - beta. The upper one of the *bounds* is
-    the largest of Clopper and Pearson's.
+    its own of Clopper and Pearson's.
 
     Parameters
     ----------
@@ -72,9 +72,9 @@ def infer_winner_rate(
     else:
         first = BOUND_SHARE * tail if options > 1 else 0.0
         each = -math.expm1(math.log1p(-first) / options)
-        upper = float(np.max(largest_rate(k, n, tail)))
-        bounds = kept.within(each, 0.0).lower_end((tail - first) / (1 - first)), upper
-        ties = {int(i): (simultaneous(int(i), each)[0], upper) for i in np.flatnonzero(rates == rate)}
+        upper = largest_rate(k, n, tail)
+        bounds = kept.within(each, 0.0).lower_end((tail - first) / (1 - first)), float(upper[winner])
+        ties = {int(i): (simultaneous(int(i), each)[0], float(upper[i])) for i in np.flatnonzero(rates == rate)}
     return Winner(
         index=winner,
         naive=WinnerMean(rate, simultaneous(winner, tail)),

@@ -1,6 +1,6 @@
 """MinAtar (section 7.4): the study, its figures, its claims, and a forecast of what it takes."""
 
-from . import claims
+from . import beyond, claims
 from .study import MinAtarStudy
 
-__all__ = ["MinAtarStudy", "claims"]
+__all__ = ["MinAtarStudy", "beyond", "claims"]

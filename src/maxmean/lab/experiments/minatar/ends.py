@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -31,16 +32,29 @@ class NotRunError(Exception):
 
 
 class Ends:
-    """One number a seed: what a column was in the last tenth of the training, for the paper's variants."""
+    """One number a seed: what a column was in the last tenth of the training. Lists of variants are of the paper's.
 
-    def __init__(self, results: Results[Any]) -> None:
+    All runs have the study's number of steps. Those of each larger number are ``longer``, the most steps first; there, a variant
+    counts as run once it has as many seeds as the study.
+    """
+
+    def __init__(self, results: Results[Any], least_seeds: int = 1) -> None:
         self.settings = results.settings
+        self.least_seeds = least_seeds
         late = at_the_end(results)
-        self.means = (
-            late[late["variant"].isin(VARIANTS)]
-            .groupby(["game", "learning_rate", "variant", "seed"])[["test_return", "bias", "value", "alpha"]]
-            .mean()
-        )
+        self.means = late.groupby(["game", "learning_rate", "variant", "seed"])[
+            ["test_return", "bias", "value", "alpha"]
+        ].mean()
+        self.longer = [
+            Ends(replace(results, settings=own, table=table, apart={}), self.settings.seeds)
+            for own, table in sorted(results.apart.items(), key=lambda each: -each[0].steps)
+            if own.steps > self.settings.steps
+        ]
+
+    @property
+    def lengths(self) -> Sequence[Ends]:
+        """What was measured at the end of runs of each length, the longest first; the last is the study's own."""
+        return [*self.longer, self]
 
     @property
     def games(self) -> Sequence[str]:
@@ -53,26 +67,38 @@ class Ends:
 
     def rates(self, game: str) -> list[float]:
         """The learning rates that some variant was run with on this game, the smallest first."""
-        return sorted({rate for own, rate, _ in self._run if own == game})
+        return sorted({rate for own, rate, name in self._run if own == game and name in VARIANTS})
+
+    def games_with(self, *names: str) -> list[str]:
+        """The games that all of these, the paper's or not, were run on with the rate that is judged."""
+        return [game for game in self.games if all((game, self.rate, name) in self._run for name in names)]
 
     @cached_property
     def _run(self) -> dict[tuple[str, float, str], pd.DataFrame]:
         """The means of each game, learning rate and variant that was run, by seed."""
         keys = ["game", "learning_rate", "variant"]
-        return {run: rows.droplevel(keys) for run, rows in self.means.groupby(level=keys)}
+        return {
+            run: rows.droplevel(keys) for run, rows in self.means.groupby(level=keys) if len(rows) >= self.least_seeds
+        }
 
     @property
     def rate(self) -> float:
         return middle_rate(self.settings.learning_rates)
 
     def __call__(self, column: str, game: str, variant: str, rate: float | None = None) -> np.ndarray:
-        found = self._run[game, self.rate if rate is None else rate, variant]
-        return np.asarray(found[column], dtype=float)
+        where = game, self.rate if rate is None else rate, variant
+        if where not in self._run:
+            raise NotRunError(
+                f"{variant} was not run on {game} with {power(where[1])} for {self.settings.steps:,} steps."
+            )
+        return np.asarray(self._run[where][column], dtype=float)
 
     def shares(self, column: str, *variants: str) -> list[np.ndarray]:
-        """For each game the mean over the variants, by seed, in units of the game's best variant."""
+        """For each game the mean over the variants, by seed, in units of the best of all fifteen."""
         found = []
         for game in self.games:
+            if (run := len(self.variants(game))) < len(VARIANTS):
+                raise NotRunError(f"{run} of the paper's {len(VARIANTS)} variants were run on {game}.")
             best = max(self(column, game, name).mean() for name in self.variants(game))
             if not best > 0:
                 raise NotRunError(f"No variant has a return above zero on {game}.")

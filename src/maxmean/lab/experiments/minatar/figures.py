@@ -99,7 +99,7 @@ def long_figure(results: Results[Settings], game: str) -> Figure:
             ax.axhline(0, color=GREY, lw=0.8)
         caption(ax, f"{game}: {title}", "step")
     axes[0, 0].legend(frameon=False, fontsize=7)
-    judged = f"claims are judged by the runs of {results.settings.steps:,} steps"
+    judged = "parts of claims are judged on the longest runs that all agents they compare have"
     figure.suptitle(f"{game}: IQM, 95% bootstrap bands; {judged}", fontsize=10)
     return figure
 

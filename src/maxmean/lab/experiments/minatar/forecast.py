@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-import heapq
-import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
+
+from ...calibration import Calibration, calibrate
+from ...children import Child, LostError, stop
+from ...errors import LabError
+from ...gpu import Sharing, has_gpu, shared_gpu
+from ...tasks import Task
+from .hours import makespan, on_game, side_by_side
 
 if TYPE_CHECKING:
     from .study import Settings
 
-TIMED = 200
-"""Steps that a calibration times."""
-
-
 Kind = tuple[tuple[str, ...], int, int]
-"""Agents, a number of seeds and one of steps: what decides how long a shard takes."""
+"""Agents, a number of seeds and one of steps: what decides how long a shard takes on a game."""
+Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -30,109 +33,159 @@ class Cost:
     rate: float
     """Run-steps a second."""
     seconds: float
+    """At this rate, on the game that was tried."""
 
 
-def forecast(settings: Settings, say: Callable[[str], None]) -> str:
-    """The plan in words. One shard of each group is tried for some hundred steps, on the first game."""
+def forecast(settings: Settings, tasks: Sequence[Task], say: Say, workers: int | None = None) -> str:
+    """The plan in words. One shard of each group is tried for some hundred steps, on the first game.
+
+    On a GPU that is done by other processes, as the shards themselves are; then several are tried side by side.
+    """
+    if has_gpu():
+        with shared_gpu(tasks, say) as sharing:
+            if sharing.gpu is not None:
+                costs = _costs_on_gpu(settings, sharing, say)
+                together = calibrate(sharing.longest_first(tasks), sharing, say, workers)
+                return _in_words(settings, costs, sharing.gpu.name, together)
     import jax
 
-    from ...engines import cores
+    batched = jax.default_backend() != "cpu"
+    costs = dict(_costs(settings, say, batched=batched))
+    return _in_words(settings, costs, jax.devices()[0].device_kind, Calibration(1) if batched else None)
+
+
+def _in_words(settings: Settings, costs: Mapping[Kind, Cost], device: str, together: Calibration | None) -> str:
+    """``together`` says how many shards a GPU has at once; without, they are on the machine's cores."""
+    from ....cluster import cores
 
     parts = settings.parts
     kinds = Counter(_kind(*part) for part in parts)
-    batched = jax.default_backend() != "cpu"
-    costs: dict[Kind, Cost] = {}
     runs: Counter[int] = Counter()
     for (agents, seeds, steps), count in kinds.items():
-        say(f"trying {', '.join(agents)} with {seeds} seed{'s' * (seeds > 1)} for {TIMED} steps ...")
-        costs[agents, seeds, steps] = calibrate(agents, seeds, replace(settings, steps=steps), batched=batched)
         runs[steps] += count * len(agents) * seeds
+
+    def hours(part: Mapping[str, Any], steps: int) -> float:
+        cost = costs[_kind(part, steps)]
+        seconds = cost.seconds
+        if together is not None:
+            seconds = on_game(seconds, part["game"], settings.games[0], cost.agents)
+        return seconds / 3600
+
     several = " and ".join(f"{count:,} runs of {steps:,} steps" for steps, count in runs.items())
     lines = [
         f"minatar: {len(parts)} shards, {several}, {sum(steps * count for steps, count in runs.items()):,} run-steps "
-        f"on {jax.devices()[0].device_kind}",
+        f"on {device}",
         "",
         f"{'shards':>6} {'runs each':>9} {'run-steps each':>14} {'run-steps/s':>11} {'hours each':>10}  memory each, agents",
     ]
     for kind, count in kinds.items():
         cost, (_, _, steps) = costs[kind], kind
+        each = sorted(hours(*part) for part in parts if _kind(*part) == kind)
         lines.append(
-            f"{count:>6} {cost.runs:>9} {cost.runs * steps:>14,} {cost.rate:>11,.0f} {cost.seconds / 3600:>10.2f}  "
+            f"{count:>6} {cost.runs:>9} {cost.runs * steps:>14,} {cost.rate:>11,.0f} {_range(each[0], each[-1]):>10}  "
             f"{cost.memory}, {' '.join(cost.agents)}"
         )
-    hours = [costs[_kind(*part)].seconds / 3600 for part in parts]
-    device = "GPU" if batched else "machine"
-    side_by_side = 1 if batched or settings.together else cores()
+    slots = 1 if together is not None or settings.together else cores()
     if settings.added:
         lines += ["", "Of that, the groups besides every agent on every game:"]
     for group in settings.added:
-        steps = group.steps_among(settings.steps)
         own = [
-            costs[_kind(part, steps)].seconds / 3600 for part in group.parts(settings.seeds, together=settings.together)
+            hours(part, group.steps_among(settings.steps))
+            for part in group.parts(settings.seeds, together=settings.together)
         ]
-        lines.append(f"  {_time(makespan(own, side_by_side))} for {group}")
-    lines += [
-        "",
-        f"{_time(makespan(hours, side_by_side))} on one {device} like this; "
-        "split with Ray over several, longest shards first:",
-    ]
-    lines += [f"  {n:>2}: {_time(makespan(hours, n * side_by_side))}" for n in (2, 4, 8) if n <= len(parts)]
-    lines += [
-        "Tests and bias estimates are timed on untrained agents, whose episodes are short: trained ones take longer.",
-        f"Other games than {settings.games[0]} are assumed to take the same; Seaquest takes an eighth more.",
-        "On a cluster: the same command with --engine ray --address auto instead of --dry-run.",
-    ]
-    return "\n".join(lines)
+        lines.append(f"  {_time(makespan(own, slots))} for {group}")
+    every = [hours(*part) for part in parts]
+    lines += ["", *_total(every, slots, together)]
+    lines += [f"  {n:>2}: {_time(makespan(every, n * slots))}" for n in (2, 4, 8) if n <= len(parts)]
+    return "\n".join([*lines, *_remarks(settings, together)])
 
 
-def calibrate(agents: Sequence[str], seeds: int, settings: Settings, *, batched: bool) -> Cost:
+def _total(hours: Sequence[float], slots: int, together: Calibration | None) -> list[str]:
+    """How long all of them take on one device."""
+    split = "split with Ray over several, longest shards first:"
+    if together is None:
+        return [f"{_time(makespan(hours, slots))} on one machine like this; {split}"]
+    measured = [str(together)] if together.rates else []
+    if together.number == 1:
+        return [*measured, f"{_time(makespan(hours, 1))} on one GPU like this; {split}"]
+    gains = together.gains[: together.number]
+    return [
+        *measured,
+        f"{_time(side_by_side(hours, gains))} on one GPU like this, {together.number} shards at once; "
+        f"{_time(makespan(hours, 1))} one after the other.",
+        "With Ray over several GPUs, one shard on each, longest shards first:",
+    ]
+
+
+def _remarks(settings: Settings, together: Calibration | None) -> list[str]:
+    if together is not None:
+        lines = [
+            "Hours include compiling, tests of trained agents and that Seaquest takes longer, all three as measured on an H200.",
+            "A group's own hours are those alone on the device.",
+        ]
+    else:
+        lines = [
+            "Tests and bias estimates are timed on untrained agents, whose episodes are short: trained ones take longer.",
+            f"Other games than {settings.games[0]} are assumed to take the same; Seaquest takes an eighth more.",
+        ]
+    return [*lines, "On a cluster: the same command with --engine ray --address auto instead of --dry-run."]
+
+
+def _costs(settings: Settings, say: Say, *, batched: bool) -> Iterator[tuple[Kind, Cost]]:
+    """What a shard of each kind takes on the first game; those that differ in their length alone are tried once."""
+    tried: dict[tuple[tuple[str, ...], int], Cost] = {}
+    for agents, seeds, steps in dict.fromkeys(_kind(*part) for part in settings.parts):
+        if (agents, seeds) not in tried:
+            say(f"trying {', '.join(agents)} with {seeds} seed{'s' * (seeds > 1)} for some hundred steps ...")
+            tried[agents, seeds] = cost_of(agents, seeds, settings, batched=batched)
+        cost = tried[agents, seeds]
+        yield (agents, seeds, steps), replace(cost, seconds=cost.seconds * steps / settings.steps)
+
+
+def _costs_on_gpu(settings: Settings, sharing: Sharing, say: Say) -> dict[Kind, Cost]:
+    """The same, from another process."""
+    child = Child(_tell_costs, settings, environment=sharing.environment)
+    try:
+        while isinstance(heard := child.hear(), str):
+            say(heard)
+    except LostError as lost:
+        raise LabError(f"the calibration failed: {lost}") from None
+    finally:
+        stop([child])
+    return dict(heard)
+
+
+def _tell_costs(connection: Connection, settings: Settings) -> None:
+    connection.send(list(_costs(settings, connection.send, batched=True)))
+
+
+def cost_of(agents: Sequence[str], seeds: int, settings: Settings, *, batched: bool) -> Cost:
     """Train one shard of these agents a little, and measure it once; on a CPU a single run of it, since each has its own core."""
-    from .... import envs
+    from ....cluster import cores
     from ....deep.core.memory import size
-    from ....deep.device.block import make_blocks
-    from ....deep.device.memory import need
-    from ....deep.device.plan import TrainingPlan
-    from ...engines import cores
-    from .study import make_agent, training_settings
+    from .trial import Trial
 
-    trying = replace(training_settings(settings), warmup=200)
-    world = envs.make(f"minatar/{settings.games[0]}")
-    plan = TrainingPlan.of(world, [make_agent(name) for name in agents], seeds, settings.learning_rates[0], trying)
-    blocks = make_blocks(plan, batched=batched)
-    runs = sum(len(block.runs) for block in blocks)
-    seconds = measuring = 0.0
-    tried = blocks if batched else blocks[-1:]
-    for block in tried:
-        block.create()
-        block.advance(trying.warmup + TIMED, lambda: False)
-        block.measure()
-        begin = time.perf_counter()
-        block.advance(block.step + TIMED, lambda: False)
-        middle = time.perf_counter()
-        block.measure()
-        seconds += (middle - begin) / TIMED
-        measuring += (time.perf_counter() - middle) / settings.test_interval
-    step = seconds + measuring
+    part = {
+        "game": settings.games[0],
+        "learning_rate": settings.learning_rates[0],
+        "agents": agents,
+        "seeds": [*range(seeds)],
+    }
+    trial = Trial.of(settings, part, batched=batched)
+    step = sum(trial.step_seconds(block) for block in (trial.blocks if batched else trial.blocks[-1:]))
     if not batched:
-        step *= len(blocks) / min(cores(), len(blocks))
-    return Cost(tuple(agents), runs, size(need(blocks).total), runs / step, step * settings.steps)
+        step *= len(trial.blocks) / min(cores(), len(trial.blocks))
+    return Cost(tuple(agents), trial.runs, size(trial.need.total), trial.runs / step, step * settings.steps)
 
 
 def _kind(part: Mapping[str, Any], steps: int) -> Kind:
     return tuple(part["agents"]), len(part["seeds"]), steps
 
 
+def _range(least: float, most: float) -> str:
+    low, high = f"{least:.2f}", f"{most:.2f}"
+    return low if low == high else f"{low}-{high}"
+
+
 def _time(hours: float) -> str:
     return f"{hours:.1f} hours" if hours >= 1 else f"{60 * hours:.1f} minutes"
-
-
-def makespan(hours: Sequence[float], machines: int) -> float:
-    """When the last of them is done, if each takes the longest shard that is left.
-
-    >>> makespan([3.0, 2.0, 2.0], 2)
-    4.0
-    """
-    ends = [0.0] * machines
-    for shard in sorted(hours, reverse=True):
-        heapq.heapreplace(ends, ends[0] + shard)
-    return max(ends)

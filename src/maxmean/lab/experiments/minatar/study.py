@@ -15,6 +15,7 @@ from ...errors import LabError
 from ...experiment import Experiment, Results, Shard
 from ...settings import limited
 from ...tables import TableLayout
+from ...tasks import Task
 from .figures import fifths_figure, game_figure, long_figure, rates_figure
 from .groups import LARGEST, SEEDS_APART, Group
 from .variants import HEADS, LABELS, MAXMIN, MIDDLE_RATE, SINGLE, power
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from ....deep import Agent
     from ....deep import Settings as TrainingSettings
+    from ...gpu import Load
 
 GAMES = ("asterix", "breakout", "freeway", "seaquest", "space_invaders")
 OTHER_RATES = (
@@ -48,8 +50,10 @@ LONGER = (
     "breakout@10^-4.5 dqn steps=5000000",
     "breakout@1e-5 dqn steps=5000000",
 )
-"""What the study has of the paper's five million steps. It is shown beside the others, and no claim is judged by it: those
-that speak of the end of training compare agents that have no such runs yet."""
+"""What the study has of the paper's five million steps. A part of a claim is judged on them as soon as all runs that it compares
+are among them: :mod:`.lengths` has the rule."""
+BEYOND = tuple(f"{game}@10^-4.5 ke*-bdqn" for game in GAMES if game != "seaquest")
+"""Agents that the paper does not have. Seaquest is missing: its runs have not been made yet."""
 FIFTHS = tuple(f"{name}_fifth_{fifth}" for name in ("value", "bias") for fifth in range(5))
 COUNTED = ("epsilon", "episodes", "bias_pairs", "diverged")
 MEASURED = ("test_return", "bias", "bias_error", "alpha", "scale", "loss", "value", "train_return", *FIFTHS)
@@ -158,7 +162,10 @@ class MinAtarStudy(Experiment[Settings]):
             return Settings()
         if scale == "study":
             return Settings(
-                steps=1_000_000, seeds=5, learning_rates=(MIDDLE_RATE,), besides=OTHER_RATES + MORE_SEEDS + LONGER
+                steps=1_000_000,
+                seeds=5,
+                learning_rates=(MIDDLE_RATE,),
+                besides=OTHER_RATES + MORE_SEEDS + LONGER + BEYOND,
             )
         # Far too short to learn anything: it shows that everything runs, not what it leads to.
         return Settings(
@@ -227,10 +234,28 @@ class MinAtarStudy(Experiment[Settings]):
     def wants_gpu(self, settings: Settings) -> bool:
         return settings.together
 
-    def forecast(self, settings: Settings, say: Callable[[str], None]) -> str:
+    def gpu_load(self, settings: Settings, part: Mapping[str, Any]) -> Load:
+        from .trial import gpu_load
+
+        return gpu_load(settings, part)
+
+    def trial(self, settings: Settings, part: Mapping[str, Any]) -> Callable[[float], float]:
+        from .trial import Trial
+
+        trial = Trial.of(settings, part, batched=True)
+        trial.speed(0.0)
+        return trial.speed
+
+    def brief(self, part: Mapping[str, Any]) -> str:
+        first, *others = part["agents"]
+        return f"{part['game']}@{power(part['learning_rate'])} {first}{f' and {len(others)} more' if others else ''}"
+
+    def forecast(self, settings: Settings, say: Callable[[str], None], workers: int | None = None) -> str:
         from .forecast import forecast
 
-        return forecast(settings, say)
+        shards = self.shards(settings, seed=0)
+        tasks = [Task(self, self.settings_of(settings, shard), shard, Path()) for shard in shards]
+        return forecast(settings, tasks, say, workers)
 
     def compute(self, settings: Settings, part: Mapping[str, Any], rng: np.random.Generator) -> pd.DataFrame:
         return self._train(settings, part, None, None)

@@ -1,4 +1,4 @@
-"""The paper's fifteen agents, by the names that make them and the labels that tables show, and its learning rates."""
+"""The paper's fifteen agents and those beyond it, by the names that make them and the labels of tables; its learning rates."""
 
 from __future__ import annotations
 
@@ -20,10 +20,12 @@ def _label(name: str) -> str:
     return f"{kind}({float(number):g})" if colon else kind
 
 
-LABELS = {name: _label(name) for name in (*SINGLE, *MAXMIN, *HEADS)}
+PAIRED = ("ke*-bdqn",)
+"""Beyond the paper: the same statistic with the covariances of the heads, which are trained on the same data."""
+LABELS = {name: _label(name) for name in (*SINGLE, *MAXMIN, *HEADS, *PAIRED)}
 """How tables and figures call each of them: what :mod:`maxmean.deep` says, which takes JAX to ask."""
 VARIANTS = tuple(LABELS[name] for name in (*SINGLE, *MAXMIN, "bdqn", "ke-bdqn", *_TE, *_ADA))
-"""Their labels, in the order of the claims' numbers."""
+"""The paper's, in the order of the claims' numbers."""
 COLUMNS = tuple(
     tuple(LABELS[name] for name in names)
     for names in (SINGLE, (*MAXMIN, "bdqn", *_TE[:2]), (*_TE[2:], "ke-bdqn", *_ADA))

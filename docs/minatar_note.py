@@ -1,0 +1,168 @@
+"""The tables of the note on the MinAtar study: what was run, and what its verdicts rest on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+from page_parts import as_cell, as_table, game_title, with_interval
+
+from maxmean.lab.claims import MARGIN, NOT_JUDGED, Measured, Verdict
+from maxmean.lab.experiment import Results
+from maxmean.lab.experiments import EXPERIMENTS
+from maxmean.lab.experiments.minatar.ends import Ends
+from maxmean.lab.experiments.minatar.parts import near_zero
+from maxmean.lab.experiments.minatar.study import Settings
+from maxmean.lab.experiments.minatar.variants import ADAPTIVE, PAIRED, power
+
+COMPARED = {
+    "D1": [("breakout", "dqn", "ddqn"), ("seaquest", "dqn", "ddqn")],
+    "D2": [("breakout", "te-bdqn(0.2)", "te-bdqn(0.1)"), ("asterix", "te-bdqn(0.4)", "te-bdqn(0.3)")],
+}
+"""The differences of bias for which the study has more seeds than for the others, by the claim that they are margins of."""
+CLOSEST = ("scdqn(2)", "scdqn(3)", "te-bdqn(0.2)", "te-bdqn(0.3)")
+"""The agents without adaptation whose bias is nearest to zero."""
+
+
+def note_tables(study: Results[Any], judged: Sequence[Verdict]) -> dict[str, str]:
+    """The note's tables, by the names of their marks."""
+    ends = Ends(study)
+    verdicts = {verdict.id: verdict for verdict in judged}
+    return {
+        "run": run_table(study.settings, EXPERIMENTS["minatar"].settings("paper")),
+        "groups": group_table(study.settings),
+        "seeds": seeds_table(study),
+        "judged": judged_table(judged, study.settings.steps),
+        "longer": longer_table(study),
+        "dqn": margin_table(verdicts["D1"], "DQN's bias is larger", ends.games),
+        "adapted": adapted_table(study, ends),
+        "closest": closest_table(ends),
+    }
+
+
+def run_table(study: Settings, paper: Settings) -> str:
+    """How much the study has of what the paper ran."""
+    own, whole = _runs(study), _runs(paper)
+    beyond = sum(_runs(study, beyond=True).values())
+    agents = len(paper.single + paper.maxmin + paper.heads)
+    more = max(max(group.seeds_among(study.seeds)) + 1 for group in study.groups)
+    runs = ", ".join(f"{count} of {steps:,} steps" for steps, count in sorted(own.items()))
+    together = sum(steps * count for steps, count in (own + _runs(study, beyond=True)).items())
+    rows = [
+        ["games", str(len(paper.games)), f"the same {len(study.games)}"],
+        ["agents", f"{agents} variants", f"the same {len(study.single + study.maxmin + study.heads)}"],
+        ["steps", f"{paper.steps:,}", f"{study.steps:,}; {max(own):,} for the groups that say so"],
+        ["seeds", str(paper.seeds), f"{study.seeds}; {more} for the groups that say so"],
+        ["learning rates", *(", ".join(map(power, each.learning_rates)) for each in (paper, study))],
+        ["runs", f"{sum(whole.values()):,}", f"{runs}; {beyond} beyond the paper"],
+        [
+            "steps of all runs together",
+            f"{paper.steps * sum(whole.values()) / 1e9:g} billion",
+            f"{together / 1e6:g} million",
+        ],
+    ]
+    return as_table(["", "the paper", "the scale `study`"], rows, right=False)
+
+
+def _runs(settings: Settings, *, beyond: bool = False) -> Counter[int]:
+    """How many runs of the paper's agents, or of others, there are by their number of steps."""
+    found: Counter[int] = Counter()
+    for group in settings.groups:
+        agents = [name for name in group.agents if (name in PAIRED) == beyond]
+        found[group.steps_among(settings.steps)] += len(agents) * len(group.seeds_among(settings.seeds))
+    return +found
+
+
+def group_table(study: Settings) -> str:
+    """What was run besides every agent on every game."""
+    rows = []
+    for group in study.added:
+        seeds, steps = group.seeds_among(study.seeds), group.steps_among(study.steps)
+        agents = ", ".join(f"`{name}`" for name in group.agents)
+        rows.append(
+            [game_title(group.game), power(group.learning_rate), agents, f"{seeds[0]} to {seeds[-1]}", f"{steps:,}"]
+        )
+    return as_table(["game", "learning rate", "agents", "seeds", "steps"], rows, right=False)
+
+
+def seeds_table(study: Results[Any]) -> str:
+    """The margins with more seeds: over those that all have, over the further ones alone, and over all, which is judged."""
+    new = study.table["seed"] >= study.settings.seeds
+    looks = [Ends(replace(study, table=study.table[rows])) for rows in (~new, new, new | ~new)]
+    few, more, every = (len(ends("bias", *COMPARED["D1"][0][:2])) for ends in looks)
+    rows = [
+        [
+            f"{claim}, {game_title(game)}: bias of `{higher}` above `{lower}`'s",
+            *(str(Measured.difference(ends("bias", game, higher), ends("bias", game, lower))) for ends in looks),
+        ]
+        for claim, compared in COMPARED.items()
+        for game, higher, lower in compared
+    ]
+    return as_table(
+        ["margin [95% interval]", f"first {few} seeds", f"{more} further ones", f"all {every}, judged"], rows
+    )
+
+
+def judged_table(judged: Sequence[Verdict], usual: int) -> str:
+    """The parts of claims that are judged on longer runs than the study's, with the same part after as many steps as those."""
+    rows: list[list[str]] = []
+    for verdict in judged:
+        for name, found in verdict.measured.items():
+            part, comma, steps = name.removeprefix(MARGIN).rpartition(", ")
+            if name.startswith(MARGIN) and comma and steps.endswith(" steps"):
+                rows.append([verdict.id, as_cell(part), "", str(found), steps.removesuffix(" steps")])
+            elif (
+                name.startswith(NOT_JUDGED) and steps == f"{usual:,} steps"
+            ):  # it follows the margin that it stands beside
+                rows[-1][2] = str(found)
+    head = ["claim", "margin [95% interval]", f"after {usual:,} steps", "judged", "on steps"]
+    return as_table(head, rows)
+
+
+def longer_table(study: Results[Any]) -> str:
+    """The runs that are longer than the study's, by million steps: means over the half million before."""
+    rows = []
+    every = pd.concat(study.apart.values())
+    for (game, rate, variant), runs in every.groupby(["game", "learning_rate", "variant"]):
+        for million in range(1, int(runs["step"].max() // 1_000_000) + 1):
+            end = million * 1_000_000
+            window = runs[(runs["step"] > end - 500_000) & (runs["step"] <= end)]
+            means = window.groupby("seed")[["test_return", "bias", "value"]].mean()
+            numbers = (with_interval(means[column].to_numpy(), column) for column in means)
+            rows.append([game_title(game), f"`{variant}`", power(rate), str(million), *numbers])
+    return as_table(["game", "agent", "learning rate", "million steps", "return", "bias", "mean Q"], rows)
+
+
+def margin_table(verdict: Verdict, name: str, games: Sequence[str]) -> str:
+    """One margin of a claim in every game."""
+    found: Mapping[str, Measured] = {game: verdict.measured[f"{MARGIN}{game}: {name}"] for game in games}
+    rows = [[name, *(f"{each.value:.2f} ({each.low:.2f} to {each.high:.2f})" for each in found.values())]]
+    return as_table(["", *map(game_title, found)], rows)
+
+
+def adapted_table(study: Results[Any], ends: Ends) -> str:
+    """Where the mean alpha of the agents that adapt it goes: its highest and its lowest value, and its end."""
+    own = study.table[(study.table["variant"] == ADAPTIVE) & (study.table["learning_rate"] == ends.rate)]
+    rows = []
+    for game in ends.games:
+        alpha = own[own["game"] == game].groupby("step")["alpha"].mean()
+        ways = [f"{alpha[step]:.2f} at {step:,}" for step in (alpha.idxmax(), alpha.idxmin())]
+        end = Measured.mean(ends("alpha", game, ADAPTIVE))
+        rows.append([game_title(game), *ways, f"{end.value:.3f} ({end.low:.3f} to {end.high:.3f})"])
+    return as_table(["mean alpha", "highest", "lowest", "last tenth of training"], rows)
+
+
+def closest_table(ends: Ends) -> str:
+    """The bias as a share of the mean value of the agents that come closest to zero, bold where it is clearly far from it."""
+    rows = []
+    for name in CLOSEST:
+        cells = []
+        for game in ends.games:
+            bias, scale = ends("bias", game, name), ends("value", game, name).mean()
+            share = f"{bias.mean() / scale:+.0%}"
+            cells.append(f"**{share}**" if near_zero(bias, scale).high < 0 else share)
+        rows.append([f"`{name}`", *cells])
+    return as_table(["bias, share of mean Q", *map(game_title, ends.games)], rows)

@@ -1,0 +1,89 @@
+"""A shard of the MinAtar study, tried for a little while: what it needs, how fast it is alone, and how fast beside others."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax
+
+from .... import envs
+from ....deep import Settings as TrainingSettings
+from ....deep.core.memory import Need
+from ....deep.device.block import Block, make_blocks
+from ....deep.device.memory import need
+from ....deep.device.plan import TrainingPlan
+from ...gpu import Load
+from .study import Settings, make_agent, training_settings
+
+TIMED = 200
+"""Steps that are timed at once."""
+A_STEP, BANDWIDTH = 1e-4, 1.5e12
+"""Seconds that a step takes on an H200 whatever it computes, and bytes of networks a second beyond that, by the table in
+docs/notes/speed.md. For the order of the shards, which need not be exact."""
+
+
+@dataclass
+class Trial:
+    """The runs of a shard, which learn from a replay that is hardly filled."""
+
+    blocks: list[Block]
+    settings: TrainingSettings
+
+    @classmethod
+    def of(cls, settings: Settings, part: Mapping[str, Any], *, batched: bool) -> Trial:
+        trying = replace(training_settings(settings), warmup=TIMED)
+        agents = [make_agent(name) for name in part["agents"]]
+        world = envs.make(f"minatar/{part['game']}")
+        plan = TrainingPlan.of(world, agents, part["seeds"], part["learning_rate"], trying)
+        return cls(make_blocks(plan, batched=batched), trying)
+
+    @property
+    def runs(self) -> int:
+        return sum(len(block.runs) for block in self.blocks)
+
+    @property
+    def need(self) -> Need:
+        return need(self.blocks)
+
+    def speed(self, seconds: float) -> float:
+        """Steps a second of all runs, over so many seconds. The first call compiles before the clock runs."""
+        for block in self.blocks:
+            if block.state is None:
+                block.create()
+                block.advance(self.settings.warmup + TIMED, _never)
+        begin, steps = time.perf_counter(), 0
+        while (passed := time.perf_counter() - begin) < seconds or not steps:
+            for block in self.blocks:
+                block.advance(block.step + TIMED, _never)
+            steps += TIMED
+        return self.runs * steps / passed
+
+    def step_seconds(self, block: Block) -> float:
+        """What a step of all runs of a block takes, with its share of target copies, adaptations, tests and bias estimates."""
+        block.create()
+        block.advance(self.settings.warmup + TIMED, _never)
+        _timed(block.copy_target, block)
+        _timed(block.measure, block)
+        learning = _timed(lambda: block.advance(block.step + TIMED, _never), block) / TIMED
+        copying = _timed(block.copy_target, block) / self.settings.target_period
+        return learning + copying + _timed(block.measure, block) / self.settings.test_interval
+
+
+def gpu_load(settings: Settings, part: Mapping[str, Any]) -> Load:
+    """What a shard takes of a GPU."""
+    needed = Trial.of(settings, part, batched=True).need
+    return Load(needed.total, settings.steps * (A_STEP + needed.networks / BANDWIDTH))
+
+
+def _timed(work: Any, block: Block) -> float:
+    begin = time.perf_counter()
+    work()
+    jax.tree.map(lambda leaf: leaf.block_until_ready(), block.state)
+    return time.perf_counter() - begin
+
+
+def _never() -> bool:
+    return False

@@ -1,0 +1,109 @@
+"""The GPU of this machine, and what shards take of it. Only child processes hold some of its memory, never this one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from .children import Child, LostError, stop
+from .mps import multi_process_service
+from .tasks import Task
+
+_AS_NEEDED = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+"""By default JAX takes three quarters of a GPU's memory at once, so that a second program would find none."""
+_NO_OTHER = {"JAX_PLATFORMS": "cuda,cpu"}
+"""A program that does not get the GPU must fail, and be tried again; by default JAX would train on the CPU for days."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """What a shard takes of a GPU."""
+
+    memory: int
+    """Bytes."""
+    seconds: float
+    """Roughly, on some GPU: with it the longest shards come first."""
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """A GPU, as JAX describes it."""
+
+    name: str
+    memory: int | None
+    """Bytes that JAX gives to arrays, by default three quarters of what is there; the rest is for CUDA and the programs."""
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """How tasks share the GPU."""
+
+    gpu: Gpu | None
+    """None if JAX finds none."""
+    loads: dict[str, Load]
+    """By the key of the shard."""
+    environment: dict[str, str]
+    """What a process that computes a task needs."""
+    overlapping: bool
+    """Whether kernels of several programs overlap."""
+
+    def longest_first(self, tasks: Sequence[Task]) -> list[Task]:
+        return sorted(tasks, key=lambda task: -self.loads[task.shard.key].seconds)
+
+    def fits(self, tasks: Sequence[Task]) -> bool:
+        """Whether the memory has room for all of them at once."""
+        if self.gpu is None or self.gpu.memory is None:
+            return True
+        return sum(self.loads[task.shard.key].memory for task in tasks) <= self.gpu.memory
+
+
+def has_gpu() -> bool:
+    """Whether this machine has a GPU of NVIDIA's, whose programs can share it. To ask JAX would take some of its memory."""
+    return any(Path("/dev").glob("nvidia[0-9]*"))
+
+
+@contextmanager
+def shared_gpu(tasks: Sequence[Task], say: Callable[[str], None]) -> Iterator[Sharing]:
+    """The GPU, ready for several programs at once where NVIDIA's service is there; ``say`` hears of what is not."""
+    with multi_process_service(say) as variables:
+        gpu, loads = _look(tasks, variables or {})
+        if gpu is None and variables is not None:
+            say("JAX finds no GPU through NVIDIA's multi-process service.")
+            variables = None
+            gpu, loads = _look(tasks, {})
+        if gpu is None:
+            say("JAX finds no GPU: shards are computed on the CPU.")
+        environment = _AS_NEEDED | (variables or {}) | (_NO_OTHER if gpu else {})
+        yield Sharing(gpu, loads, environment, overlapping=gpu is not None and variables is not None)
+
+
+def _look(tasks: Sequence[Task], variables: dict[str, str]) -> tuple[Gpu | None, dict[str, Load]]:
+    """What a child sees of the GPU, and what the tasks will take of it; nothing, if it sees nothing."""
+    child = Child(_tell, tasks, environment=_AS_NEEDED | variables)
+    try:
+        found: tuple[Gpu | None, dict[str, Load]] = child.hear()
+    except LostError:
+        found = None, {task.shard.key: Load(0, 0.0) for task in tasks}
+    except BaseException:
+        stop([child])
+        raise
+    child.end()
+    return found
+
+
+def _tell(connection: Connection, tasks: Sequence[Task]) -> None:
+    import jax
+
+    from ..deep.core.memory import available
+
+    gpu = None if jax.default_backend() == "cpu" else Gpu(jax.devices()[0].device_kind, available())
+    connection.send((gpu, {task.shard.key: _load(task) for task in tasks}))
+
+
+def _load(task: Task) -> Load:
+    part: Any = task.shard.part
+    return task.experiment.gpu_load(task.settings, part) if task.fills_a_gpu else Load(0, 0.0)

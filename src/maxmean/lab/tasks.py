@@ -1,0 +1,58 @@
+"""Tasks: a shard with all that it takes to compute it, and what comes of it. Engines pass them on."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from rich.console import Console
+
+from ..storage import as_parquet
+from .experiment import Experiment, Shard
+
+
+@dataclass(frozen=True)
+class Task:
+    """A shard with the experiment that can compute it."""
+
+    experiment: Experiment[Any]
+    settings: Any
+    shard: Shard
+    folder: Path
+    """Where a long shard may keep its state."""
+
+    @property
+    def fills_a_gpu(self) -> bool:
+        return self.experiment.wants_gpu(self.settings)
+
+
+@dataclass(frozen=True)
+class TaskResult:
+    """What came of a task: a table as Parquet bytes, or the reason why there is none."""
+
+    shard: Shard
+    table: bytes | None
+    seconds: float = 0.0
+    error: str = ""
+
+
+class ShardEngine(Protocol):
+    """Anything that computes tasks."""
+
+    def run(self, tasks: Sequence[Task]) -> Iterator[TaskResult]:
+        """Outcomes as they come; closing the iterator stops the work."""
+        ...
+
+
+def compute(task: Task, console: Console | None = None) -> TaskResult:
+    """Compute one shard. Whatever goes wrong in it is an outcome, not an exception."""
+    begin = time.perf_counter()
+    try:
+        table = task.experiment.resume(task.settings, task.shard.part, task.shard.rng(), task.folder, console)
+        return TaskResult(task.shard, as_parquet(table), time.perf_counter() - begin)
+    except Exception:
+        return TaskResult(task.shard, None, time.perf_counter() - begin, traceback.format_exc(limit=-3))

@@ -1,0 +1,257 @@
+"""The sentences of the note on MinAtar: their numbers are those of the shipped tables. Its tables are written by a script."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from maxmean.lab.claims import Measured, Verdict, judge
+from maxmean.lab.experiment import Results
+from maxmean.lab.experiments import EXPERIMENTS
+from maxmean.lab.experiments.minatar.ends import Ends, mean_over_games
+from maxmean.lab.experiments.minatar.study import Settings
+from maxmean.lab.experiments.minatar.variants import ADAPTIVE, MIDDLE_RATE, SLOWLY_ADAPTIVE, SMALLEST_RATE, VARIANTS
+from maxmean.lab.run import SHIPPED, load
+from maxmean.lab.store import Store
+
+MINATAR = EXPERIMENTS["minatar"]
+LARGEST_RATE = 1e-4
+HEADS = [name for name in VARIANTS if "bdqn" in name]
+OTHERS = [name for name in VARIANTS if name not in HEADS]
+WORDS = (
+    *(
+        "no",
+        "one",
+        "two",
+        "three",
+        "four",
+        "five",
+        "six",
+        "seven",
+        "eight",
+        "nine",
+        "ten",
+        "eleven",
+        "twelve",
+        "thirteen",
+    ),
+    *("fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty"),
+)
+
+
+@pytest.fixture(scope="module")
+def study() -> Results[Settings]:
+    found = load(Store(SHIPPED, create=False), MINATAR, "study", 0)
+    assert found is not None
+    return found
+
+
+@pytest.fixture(scope="module")
+def ends(study: Results[Settings]) -> Ends:
+    return Ends(study)
+
+
+@pytest.fixture(scope="module")
+def verdicts(study: Results[Settings]) -> dict[str, Verdict]:
+    return {verdict.id: verdict for verdict in judge(MINATAR, study)}
+
+
+@pytest.fixture(scope="module")
+def page() -> str:
+    return " ".join((Path(__file__).parents[1] / "docs" / "notes" / "minatar.md").read_text().split())
+
+
+def said(found: Measured, digits: int) -> str:
+    return f"{found.value:.{digits}f} ({found.low:.{digits}f} to {found.high:.{digits}f})"
+
+
+def test_the_verdicts_are_those_of_the_claims(page: str, verdicts: dict[str, Verdict]) -> None:
+    for name, verdict in verdicts.items():
+        if not verdict.beyond:
+            word = "is undecided" if verdict.verdict == "undecided" else verdict.verdict
+            assert f"**{name} {word}.**" in page
+
+
+def test_covariances(page: str, ends: Ends) -> None:
+    games = ends.games_with("ke*-bdqn", "ke-bdqn")
+    assert "KE-BDQN's bias is below zero in all four games, `ke*-bdqn`'s above zero in all four." in page
+    assert len(games) == 4
+    for game in games:
+        assert Measured.mean(ends("bias", game, "ke-bdqn")).high < 0 < Measured.mean(ends("bias", game, "ke*-bdqn")).low
+
+
+def test_longer_runs(page: str, study: Results[Settings]) -> None:
+    """Means over the half million steps before one and before five million, as in the table beside the sentences."""
+    (table,) = study.apart.values()
+    keys = ["game", "variant", "learning_rate"]
+    early, late = (
+        table[(table["step"] > end - 500_000) & (table["step"] <= end)].groupby(keys)[["test_return", "bias"]].mean()
+        for end in (1_000_000, 5_000_000)
+    )
+    growth = late["test_return"] / early["test_return"]
+    assert f"By five million it is {growth.min():.1f} to {growth.max():.1f} times as large" in page
+    invaders = late.loc["space_invaders"].droplevel("learning_rate")
+    times = invaders["test_return"]["ke-bdqn"] / invaders["test_return"]["dqn"]
+    assert f"KE-BDQN has {times:.1f} times DQN's return on Space Invaders" in page
+    assert invaders["bias"]["ke-bdqn"] < 0 < invaders["bias"]["dqn"]
+    kept = [each.loc["breakout", "dqn"]["test_return"] for each in (late, early)]
+    after, before = (each[SMALLEST_RATE] / each[MIDDLE_RATE] for each in kept)
+    assert f"with 10^-5 DQN has {after:.2f} of its return with 10^-4.5, and {before:.2f} after one million" in page
+    biases = [each.loc["breakout", "dqn"]["bias"] for each in (early, late)]
+    usual, slow = ([each[rate] for each in biases] for rate in (MIDDLE_RATE, SMALLEST_RATE))
+    assert (
+        f"from {usual[0]:.1f} to {usual[1]:.1f} with 10^-4.5 and from {slow[0]:.1f} to {slow[1]:.1f} with 10^-5" in page
+    )
+
+
+def test_dqn_and_te_bdqn(page: str, ends: Ends, verdicts: dict[str, Verdict]) -> None:
+    shares = [
+        (ends("bias", game, name) / ends("value", game, name)).mean() for game in ends.games for name in ("dqn", "ddqn")
+    ]
+    assert "by a fifth to a half of their mean Q" in page
+    assert (round(min(shares), 1), round(max(shares), 1)) == (0.2, 0.5)
+    first = verdicts["D2"].measured["margin: breakout: alpha 0.2 above alpha 0.1"]
+    second = verdicts["D2"].measured["margin: asterix: alpha 0.4 above alpha 0.3"]
+    assert f"With twenty they are {said(first, 2)} and {said(second, 1)}." in page
+    margins = {name: each.value for name, each in verdicts["D1"].measured.items() if name.startswith("margin")}
+    weakest = {name: each.low for name, each in verdicts["D1"].measured.items() if name.startswith("margin")}
+    assert len(margins) == 15
+    assert min(weakest, key=lambda name: weakest[name]).startswith("margin: breakout")
+
+
+def test_alpha(page: str, study: Results[Settings], ends: Ends, verdicts: dict[str, Verdict]) -> None:
+    parts = verdicts["D3"].parts
+    counts = [WORDS[len(some)] for some in (parts.hold, parts.open)]
+    assert f"**D3 is undecided.** {counts[0].capitalize()} of its twenty parts hold and {counts[1]} are open." in page
+    assert parts.total == 20
+    near = [name for name in parts.hold if "|bias|" in name]
+    assert near == ["freeway: |bias| below 10% of the mean Q"]
+    assert all(
+        verdicts["D3"].measured[f"margin: {game}: |bias| below 10% of the mean Q"].value > 0 for game in ends.games
+    )
+    slowly = study.table[(study.table["variant"] == SLOWLY_ADAPTIVE) & (study.table["game"] == "space_invaders")]
+    alpha = slowly.groupby("step")["alpha"].mean()
+    assert f"alpha stays between {alpha.min():.2f} and {alpha.max():.2f} in Space Invaders" in page
+    assert f"with 10^-4 it ends at {ends('alpha', 'breakout', ADAPTIVE, LARGEST_RATE).mean():.2f}" in page
+
+
+def test_agents_without_adaptation(page: str, verdicts: dict[str, Verdict]) -> None:
+    found = verdicts["D4"].measured
+    clear = [
+        found[f"margin: {name} is outside 10% of its mean Q in some game ({game})"]
+        for name, game in (("scdqn(3)", "space_invaders"), ("te-bdqn(0.2)", "freeway"))
+    ]
+    assert (
+        f"SCDQN(3) in Space Invaders, {clear[0].value:.1f} beyond the tenth ({clear[0].low:.1f} to {clear[0].high:.1f})"
+        in page
+    )
+    assert (
+        f"TE-BDQN(0.2) in Freeway, {clear[1].value:.2f} beyond it ({clear[1].low:.2f} to {clear[1].high:.2f})" in page
+    )
+
+
+def test_returns_of_agents_with_heads(page: str, ends: Ends, verdicts: dict[str, Verdict]) -> None:
+    means = {game: {name: ends("test_return", game, name).mean() for name in VARIANTS} for game in ends.games}
+    invaders, freeway, breakout = (means[game] for game in ("space_invaders", "freeway", "breakout"))
+    assert min(invaders[name] for name in HEADS) >= 1.25 * max(invaders[name] for name in OTHERS)
+    best = max(freeway[name] for name in OTHERS)
+    assert best == freeway["maxmin-dqn(3)"]
+    least, most = (function(freeway[name] / best - 1 for name in HEADS) for function in (min, max))
+    assert (round(least, 2), round(most, 2)) == (0.01, 0.05)
+    first, second = sorted(breakout, key=lambda name: -breakout[name])[:2]
+    assert (first, second) == ("dqn", "te-bdqn(0.3)")
+    assert f"DQN has the highest mean ({breakout[first]:.1f}; alpha 0.3 has {breakout[second]:.1f})" in page
+    shares = [breakout[name] / breakout["dqn"] for name in ("ke-bdqn", ADAPTIVE)]
+    assert f"barely do with 10^-4.5 ({shares[0]:.2f} and {shares[1]:.2f} of DQN's)" in page
+    kept = {
+        name: each
+        for name, each in verdicts["D5"].measured.items()
+        if "keeps 70%" in name and name.startswith("margin")
+    }
+    open_ = [name for name, each in kept.items() if each.low <= 0 <= each.high]
+    assert f"{WORDS[len(open_)].capitalize()} of the {WORDS[len(kept)]} intervals include zero" in page
+    fast = {
+        name: ends("test_return", "breakout", name, LARGEST_RATE).mean()
+        for name in ends.variants("breakout", LARGEST_RATE)
+    }
+    assert min(fast, key=lambda name: fast[name]) == "dqn"
+    assert len(fast) == 4
+
+
+def test_space_invaders(page: str, ends: Ends) -> None:
+    names = ("ke-bdqn", "te-bdqn(0.1)")
+    biases = [ends("bias", "space_invaders", name).mean() for name in names]
+    assert f"KE-BDQN {biases[0]:.1f}, TE-BDQN(0.1) {biases[1]:.1f}" in page
+    returns = [Measured.mean(ends("test_return", "space_invaders", name)) for name in names]
+    both = [f"{each.value:.0f} ± {each.high - each.value:.0f}" for each in returns]
+    assert f"do not differ clearly: {both[0]} and {both[1]}" in page
+    (longer,) = ends.longer
+    assert f"KE-BDQN's bias is below zero ({longer('bias', 'space_invaders', 'ke-bdqn').mean():.1f})" in page
+
+
+def test_learning_rates(page: str, ends: Ends, verdicts: dict[str, Verdict]) -> None:
+    def mean(name: str, rate: float, column: str = "test_return") -> float:
+        return float(ends(column, "breakout", name, rate).mean())
+
+    names = ends.variants("breakout", SMALLEST_RATE)
+    kept = {name: mean(name, SMALLEST_RATE) / mean(name, MIDDLE_RATE) for name in names}
+    low, high = (function(kept, key=lambda name: kept[name]) for function in (min, max))
+    assert (low, high, WORDS[len(names)]) == ("ke-bdqn", "ddqn", "eight")
+    assert f"they keep {kept[low]:.2f} (KE-BDQN) to {kept[high]:.2f} (DDQN) of it" in page
+    (longer,) = ends.longer
+    for own, name in ((longer, "dqn"), *((ends, name) for name in names)):  # all are clearly slower
+        usual, slow = (own("test_return", "breakout", name, rate) for rate in (MIDDLE_RATE, SMALLEST_RATE))
+        assert Measured.difference(usual, slow).low > 0
+    slow, usual = (longer("test_return", "breakout", "dqn", rate) for rate in (SMALLEST_RATE, MIDDLE_RATE))
+    assert f"DQN is judged after 5,000,000 steps, where it keeps {slow.mean() / usual.mean():.2f}" in page
+    assert [*verdicts["D7"].parts.fail] == ["bdqn: less than half of the return at 10^-4.5"]
+    clear = [name.partition(":")[0] for name, each in verdicts["D7"].parts.open.items() if each.high < 0]
+    assert clear == ["dqn", "ddqn", "scdqn(2)"]
+    fast = [mean(name, SMALLEST_RATE) / mean(name, LARGEST_RATE) for name in ends.variants("breakout", LARGEST_RATE)]
+    assert f"Against 10^-4 the same returns are {min(fast):.2f} to {max(fast):.2f}" in page
+    biases = [f"{mean('dqn', rate, 'bias'):.1f}" for rate in (SMALLEST_RATE, MIDDLE_RATE, LARGEST_RATE)]
+    bdqn = Measured.mean(ends("bias", "breakout", "bdqn", SMALLEST_RATE))
+    assert (
+        f"(bias of DQN {biases[0]}, {biases[1]} and {biases[2]} with the three rates; BDQN keeps {bdqn.value:.1f},"
+        in page
+    )
+    assert bdqn.low > 0
+    assert (
+        f"after 5,000,000 DQN's bias is {longer('bias', 'breakout', 'dqn', SMALLEST_RATE).mean():.1f} with 10^-5"
+        in page
+    )
+
+
+def test_agents_with_heads_beside_the_others(ends: Ends) -> None:
+    """What is clear in each game, and over all of them."""
+
+    def above(game: str, first: str) -> set[str]:
+        own = ends("test_return", game, first)
+        return {name for name in VARIANTS if Measured.difference(own, ends("test_return", game, name)).low > 0}
+
+    plain, scdqn = {"dqn", "ddqn"}, {name for name in OTHERS if name.startswith("scdqn")}
+    maxmin = {name for name in OTHERS if name.startswith("maxmin")}
+    adaptive = (ADAPTIVE, SLOWLY_ADAPTIVE)
+    for name in ("ke-bdqn", *adaptive, "te-bdqn(0.1)", "te-bdqn(0.2)"):
+        assert plain | scdqn <= above("asterix", name)
+        assert "maxmin-dqn(2)" not in above("asterix", name)
+    assert not {"bdqn", "te-bdqn(0.3)"} & above("asterix", "dqn")
+    assert not any("dqn" in above("asterix", name) for name in ("bdqn", "te-bdqn(0.3)"))
+    assert "te-bdqn(0.4)" in above("asterix", "dqn")
+    assert {*HEADS} & above("breakout", "dqn") == {"bdqn", "ke-bdqn", ADAPTIVE, "te-bdqn(0.1)", "te-bdqn(0.4)"}
+    assert plain | scdqn <= above("seaquest", "te-bdqn(0.1)")
+    assert all(plain <= above("seaquest", name) for name in ("ke-bdqn", *adaptive))
+    assert "dqn" in above("seaquest", "te-bdqn(0.3)")
+    assert "ddqn" not in above("seaquest", "te-bdqn(0.3)")
+    assert not {*OTHERS} & above("seaquest", "te-bdqn(0.2)")
+    assert not any("te-bdqn(0.2)" in above("seaquest", name) for name in OTHERS)
+    assert {"bdqn", "te-bdqn(0.4)"} <= above("seaquest", "dqn")
+    for name in ("te-bdqn(0.1)", "ke-bdqn", *adaptive, "te-bdqn(0.3)"):
+        assert not maxmin & above("seaquest", name)
+        assert not any(name in above("seaquest", other) for other in maxmin)
+    heads = ends.shares("test_return", *HEADS)
+    margins = {name: mean_over_games(heads, ends.shares("test_return", name)) for name in OTHERS}
+    assert [name for name, each in margins.items() if not each.low > 0] == ["maxmin-dqn(2)"]
+    assert margins["maxmin-dqn(2)"].high > 0
+    assert mean_over_games(heads, ends.shares("test_return", *sorted(maxmin))).low > 0

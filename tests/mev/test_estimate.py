@@ -18,6 +18,7 @@ import maxmean as mm
 from maxmean import mev
 from maxmean.mev import inference
 from maxmean.mev.inference.winner import infer_winner
+from maxmean.mev.page import page
 
 RNG = np.random.default_rng(0)
 SAMPLES = {"A": RNG.normal(1.0, 1, 40), "B": RNG.normal(1.2, 1, 55), "C": RNG.normal(-2.0, 1, 30)}
@@ -262,6 +263,9 @@ def test_second_place_and_the_average_of_the_first() -> None:
     assert est.winner().recommended.value == pytest.approx(shrunk[order[0]])
     assert est.winner().recommended.method == "shrinkage"
     assert top.recommended.value == pytest.approx(shrunk[order[:2]].mean())
+    last = est.winner(rank=len(order))  # nobody picked it for being good: it is drawn up
+    assert last.recommended.value == pytest.approx(shrunk[order[-1]])
+    assert last.recommended.value > last.naive
     with pytest.raises(mm.ArgumentError, match=f"rank must be at most {len(order)}, not 9"):
         est.winner(rank=9)
     with pytest.raises(mm.ArgumentError, match="k must be at least 1, not 0"):
@@ -574,6 +578,7 @@ def test_the_value_of_the_maximum_lies_in_its_interval() -> None:
     maximum = comparison.to_dict()["maximum"]
     assert comparison.estimates["ke"].value < maximum["interval"][0] == maximum["value"]
     assert any("lies outside the interval" in note for note in comparison.notes)
+    assert f"<b>{maximum['value']:.2f}</b>" in page(comparison)
 
 
 def test_what_is_given_is_called_by_its_name() -> None:

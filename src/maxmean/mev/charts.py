@@ -84,7 +84,7 @@ def _options(comparison: Comparison, shown: Shown) -> Chart:
 def _best(comparison: Comparison, shown: Shown) -> Chart:
     places = decimals_for(comparison.problem.standard_errors)
     low, high = (number(end, places) for end in comparison.maximum)
-    bars = [Bar("the best mean", comparison.answer.value, f"{low} to {high}", "fair", comparison.maximum)]
+    bars = [Bar("the best mean", comparison.maximum_value, f"{low} to {high}", "fair", comparison.maximum)]
     for method, est in comparison.estimates.items():
         kind = "naive" if method == "me" else "fair" if method == comparison.answer.method else "method"
         bars.append(Bar(method, est.value, number(est.value, places), kind))

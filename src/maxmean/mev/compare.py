@@ -75,6 +75,12 @@ class Comparison:
         """The confidence interval for the best mean, the same for every method."""
         return self.problem.maximum(self.level)
 
+    @property
+    def maximum_value(self) -> float:
+        """The answer's estimate, moved to the nearest end of the interval where it lies outside, which a note says."""
+        low, high = self.maximum
+        return min(max(self.answer.value, low), high)
+
     @cached_property
     def best_set(self) -> tuple[str, ...]:
         """The options among which the best one is with probability ``level``."""
@@ -108,7 +114,7 @@ class Comparison:
                 f"the intervals hold at every look, and are shortest at {self.problem.planned:,} observations an option; "
                 "shrunk means, P(best) and the bias are about this look alone"
             )
-        if not self.maximum[0] <= self.answer.value <= self.maximum[1]:
+        if self.maximum_value != self.answer.value:
             notes.append(
                 f"{self.answer.method} lies outside the interval: some options are known far better than others, and it averages "
                 "over them"
@@ -140,8 +146,7 @@ class Comparison:
             number(value, places) for value in (head.naive, answer.value, own.value, *self.maximum, *own.interval)
         )
         covers = f"{confidence(self.level)} interval {ends[0]} to {ends[1]}"
-        inside = self.maximum[0] <= answer.value <= self.maximum[1]  # else a note says why not
-        corrects = answer.method in _PREFERRED and inside
+        corrects = answer.method in _PREFERRED and self.maximum_value == answer.value  # else a note says why not
         fairer = f"a fairer value of the best option is {fair} ({answer.method})" if corrects else ""
         claim = f"{fairer}, {covers}" if fairer else f"the {best} true mean has the {covers}"
         if head.tied:
@@ -187,7 +192,7 @@ class Comparison:
                 for method, est in self.estimates.items()
             },
             "maximum": {
-                "value": _finite(min(max(self.answer.value, self.maximum[0]), self.maximum[1])),
+                "value": _finite(self.maximum_value),
                 "interval": [_finite(end) for end in self.maximum],
             },
             "best_set": list(self.best_set),

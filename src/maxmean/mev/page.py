@@ -116,7 +116,7 @@ def _key_numbers(comparison: Comparison) -> str:
     ends = covers(number(end, places) for end in comparison.maximum)
     among_all = f"{len(comparison.best_set):,} of {len(problem.names):,}"
     cards += [
-        (f"{largest} true mean", number(answer.value, places), [f"by {answer.method}", ends]),
+        (f"{largest} true mean", number(comparison.maximum_value, places), [f"by {answer.method}", ends]),
         ("may be the best", among_all, ["options", f"with {level} probability"]),
     ]
     if lift is not None:

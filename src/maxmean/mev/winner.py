@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -26,8 +27,8 @@ class Recommended(WinnerMean):
     """The number to plan with: a value with a small error, and an interval that covers.
 
     The value is the mean drawn towards the others, but not below what the winner's mean exceeds with 75% confidence, given that
-    it won: one that is far ahead is not like the others. It is never better than the sample mean, which was selected for being
-    good.
+    it won: one that is far ahead is not like the others. In the first place it is never better than the sample mean, which was
+    selected for being good.
     """
 
     method: str = "shrinkage"
@@ -66,7 +67,7 @@ class NamedTop:
 
 def name_winner(problem: Problem, found: Winner, rank: int) -> NamedWinner:
     """What was found about a problem's winner."""
-    naive = found.naive.value
+    naive = found.naive.value if rank == 1 else math.inf  # further down, nothing was selected for being good
 
     def fair(index: int, bounds: tuple[float, float]) -> OptionMean:
         recommended = _recommended(problem, float(problem.shrinkage.values[index]), naive, bounds)
@@ -100,4 +101,4 @@ def name_top(problem: Problem, found: Top) -> NamedTop:
 def _recommended(problem: Problem, value: float, naive: float, bounds: tuple[float, float]) -> Recommended:
     """In the user's units; the value is moved to the nearest end where shrinkage goes beyond what the option's own data allow."""
     low, high = bounds
-    return Recommended(problem.outward(max(min(value, naive), low)), problem.interval(low, high))
+    return Recommended(problem.outward(max(min(value, naive, high), low)), problem.interval(low, high))

@@ -67,11 +67,22 @@ class ShrinkageRate:
     def intervals(self, level: float = 0.95) -> np.ndarray:
         """Intervals for all rates, shape ``(M, 2)``: on average over the options, ``level`` of them hold.
 
-        Equal-tailed posterior intervals at half of 1 - ``level``, as :meth:`maxmean.mev.inference.Shrinkage.intervals`.
+        Equal-tailed posterior intervals at half of 1 - ``level``, as :meth:`maxmean.mev.inference.Shrinkage.intervals`. Where
+        many options have no success at all, the posterior is too sure that their rates are near zero. Their trials, n together,
+        leave them without one with a probability above p as long as the rate is below :math:`1 - p^{1/n}`: no upper end is below
+        that for the p of a tail. The same for failures.
         """
-        tail = tail_of(level) / 2
-        low, high = (self._outward(quantile(self._posterior[1], share)[self._which]) for share in (tail, 1 - tail))
-        return np.stack([high, low] if self._mirrored else [low, high], axis=-1)
+        counts, tail = self._counts, tail_of(level) / 2
+        low, high = (quantile(self._posterior[1], share) for share in (tail, 1 - tail))
+        failures = counts.trials - counts.successes
+        high = np.where(counts.successes == 0, np.maximum(high, 1 - self._pure(counts.successes == 0, tail)), high)
+        low = np.where(failures == 0, np.minimum(low, self._pure(failures == 0, tail)), low)
+        ends = [self._outward(end[self._which]) for end in (low, high)]
+        return np.stack(ends[::-1] if self._mirrored else ends, axis=-1)
+
+    def _pure(self, which: np.ndarray, tail: float) -> float:
+        """The rate at which all trials of these options succeed, or fail, with probability ``tail``."""
+        return float(tail ** (1 / max(float((self._counts.trials * self._counts.times)[which].sum()), 1.0)))
 
     @cached_property
     def chances(self) -> np.ndarray:

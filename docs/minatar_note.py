@@ -71,7 +71,7 @@ def _runs(settings: Settings, *, beyond: bool = False) -> Counter[int]:
     """How many runs of the paper's agents, or of others, there are by their number of steps."""
     found: Counter[int] = Counter()
     for group in settings.groups:
-        agents = [name for name in group.agents if (name in PAIRED) == beyond]
+        agents = [name for name in group.agents if (name == PAIRED) == beyond]
         found[group.steps_among(settings.steps)] += len(agents) * len(group.seeds_among(settings.seeds))
     return +found
 

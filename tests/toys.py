@@ -16,7 +16,7 @@ from rich.console import Console
 
 from maxmean.lab.claims import Finding, Measured
 from maxmean.lab.experiment import Experiment, Results
-from maxmean.lab.gpu import Load
+from maxmean.lab.gpu import GpuWork, Load
 
 if TYPE_CHECKING:  # every worker process imports this module
     from matplotlib.figure import Figure
@@ -72,16 +72,8 @@ class GpuToy(Toy):
         super().__init__(settings)
         self.log, self.moment, self.company = log, moment, company
 
-    def wants_gpu(self, settings: Settings) -> bool:
-        return True
-
-    def gpu_load(self, settings: Settings, part: Mapping[str, Any]) -> Load:
-        return Load(1, part["shard"])
-
-    def trial(self, settings: Settings, part: Mapping[str, Any]) -> Callable[[float], float]:
-        if settings.trouble and part["shard"] == 2:
-            misbehave(settings.trouble)
-        return lambda seconds: 100.0 * (1 + part["shard"])
+    def on_gpu(self, settings: Settings) -> GpuWork:
+        return ToysOnGpu(settings)
 
     def resume(
         self,
@@ -109,6 +101,19 @@ class GpuToy(Toy):
     def note(self, part: Mapping[str, Any], what: str) -> None:
         with self.log.open("a") as log:
             log.write(f"{part['shard']} {what}\n")
+
+
+@dataclass(frozen=True)
+class ToysOnGpu:
+    settings: Settings
+
+    def load(self, part: Mapping[str, Any]) -> Load:
+        return Load(1, part["shard"])
+
+    def trial(self, part: Mapping[str, Any]) -> Callable[[float], float]:
+        if self.settings.trouble and part["shard"] == 2:
+            misbehave(self.settings.trouble)
+        return lambda seconds: 100.0 * (1 + part["shard"])
 
 
 def misbehave(trouble: str) -> None:

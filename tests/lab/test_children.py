@@ -57,10 +57,29 @@ def test_children_follow_a_killed_parent() -> None:
         child = int(parent.stdout.readline())
         os.kill(child, 0)  # it is there
         parent.kill()
-    deadline = time.monotonic() + 20
-    while Path(f"/proc/{child}/cmdline").exists() and Path(f"/proc/{child}/cmdline").read_bytes():
+    deadline = time.monotonic() + 60
+    while runs(child):
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+def runs(pid: int) -> bool:
+    try:
+        return bool(Path(f"/proc/{pid}/cmdline").read_bytes())
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+@pytest.mark.parametrize("moment", [0.0, 0.05, 0.1])
+def test_a_child_that_is_stopped_while_it_imports_says_nothing(
+    moment: float, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    child = Child(wait_for_ctrl_c, tmp_path / "kept", environment={})
+    time.sleep(moment)
+    stop([child])
+    assert child.process.exitcode == 130
+    assert capfd.readouterr().err == ""
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
 
 
 def test_a_child_that_does_not_stop_is_ended() -> None:

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from maxmean.lab import gpu
+from maxmean.lab.children import LostError
+from maxmean.lab.errors import LabError
 from maxmean.lab.gpu import Gpu, Load, Sharing, shared_gpu
 from maxmean.lab.tasks import Task
 from toys import GpuToy, Settings
@@ -61,6 +63,32 @@ def test_a_service_through_which_no_gpu_is_seen_is_not_used(monkeypatch: pytest.
 def test_without_the_service_programs_would_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     found, _ = shared(monkeypatch, None, lambda variables: H200)
     assert (found.gpu, found.overlapping) == (H200, False)
+
+
+def lost(variables: dict[str, str]) -> Gpu:
+    raise LostError("its process was killed by SIGSEGV")
+
+
+def test_a_service_that_ends_programs_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    found, said = shared(monkeypatch, OWN, lambda variables: lost(variables) if variables else H200)
+    assert (found.gpu, found.overlapping) == (H200, False)
+    assert said == ["JAX finds no GPU through NVIDIA's multi-process service."]
+
+
+@pytest.mark.parametrize("service", [OWN, {}, None])
+def test_where_nothing_is_known_of_the_gpu_nothing_is_computed(
+    monkeypatch: pytest.MonkeyPatch, service: dict[str, str] | None
+) -> None:
+    sentence = "cannot be found out: its process was killed by SIGSEGV; --engine inline goes without"
+    with pytest.raises(LabError, match=sentence):
+        shared(monkeypatch, service, lost)
+
+
+def test_a_gpu_that_jax_cannot_use_is_none(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    """JAX raises where it was told of a platform that is not there."""
+    found, _ = gpu._look(tasks(), {"JAX_PLATFORMS": "cuda"} if not gpu.has_gpu() else {"CUDA_VISIBLE_DEVICES": ""})
+    assert found is None
+    assert "Traceback" not in capfd.readouterr().err
 
 
 def test_what_fits_and_what_comes_first() -> None:

@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -31,13 +31,13 @@ from maxmean.lab.engines import make_engine
 from maxmean.lab.errors import LabError
 from maxmean.lab.experiment import Results, plain
 from maxmean.lab.experiments import EXPERIMENTS
-from maxmean.lab.experiments.minatar import forecast, hours, study
+from maxmean.lab.experiments.minatar import forecast, hours, parts, study
 from maxmean.lab.experiments.minatar.ends import mean_over_games
 from maxmean.lab.experiments.minatar.figures import fifths_figure, game_figure, long_figure
 from maxmean.lab.experiments.minatar.forecast import Cost
 from maxmean.lab.experiments.minatar.groups import Group
-from maxmean.lab.experiments.minatar.parts import near_zero
 from maxmean.lab.experiments.minatar.study import LONGER, Settings, make_agent
+from maxmean.lab.experiments.minatar.trial import Trials
 from maxmean.lab.experiments.minatar.variants import (
     COLUMNS,
     HEADS,
@@ -96,7 +96,7 @@ def test_it_splits_into_runs_for_cores_and_into_groups_for_a_gpu() -> None:
     # five games, three learning rates, three groups; fifteen agents of ten seeds each
     assert len(paper) == 45
     assert sum(len(part["agents"]) * len(part["seeds"]) for part in paper) == 5 * 3 * 15 * 10
-    assert [MINATAR.wants_gpu(MINATAR.settings(scale)) for scale in MINATAR.scales] == [False, True, True]
+    assert [MINATAR.on_gpu(MINATAR.settings(scale)) is None for scale in MINATAR.scales] == [True, False, False]
 
 
 def test_what_is_chosen_beside_a_shard_does_not_change_it() -> None:
@@ -590,6 +590,35 @@ def test_without_a_common_seed_there_is_no_mean_of_variants() -> None:
     assert d5.note == "No seed was run with all of maxmin-dqn(2), maxmin-dqn(3) on breakout."
 
 
+def test_the_best_of_the_others_may_be_another_than_the_one_that_looks_it() -> None:
+    """A rival that varies may be the best although its mean is not: nothing is clearly above both."""
+    returns = {"ke-bdqn": [10.0, 10.1, 9.9], "dqn": [9.0, 9.1, 8.9], "ddqn": [0.0, 20.0, 4.0]}
+    ends: Any = SimpleEnds(returns)
+    (alone,) = parts.above(ends, ["dqn"]).values()
+    (both,) = parts.above(ends, ["dqn", "ddqn"]).values()
+    assert alone.low > 0 > both.low
+    assert both.value == alone.value
+    ((name, kept),) = parts.robust(ends, "breakout", MIDDLE_RATE, "ke-bdqn", ["dqn", "ddqn"]).items()
+    assert name == "breakout: ke-bdqn keeps 70% of the best of 2 others (dqn)"
+    assert kept.low < 0 < kept.value
+
+
+@dataclass
+class SimpleEnds:
+    """The same returns in all games and with all learning rates."""
+
+    returns: dict[str, list[float]]
+    rate: float = MIDDLE_RATE
+
+    def __call__(self, column: str, game: str, name: str, rate: float | None = None) -> np.ndarray:
+        return np.array(self.returns[name])
+
+
+def test_the_worst_of_five_games_has_to_be_clearer_than_one_named_in_advance() -> None:
+    inside = Measured.around(-1.0, 0.35, freedom=4)
+    assert (-Measured.least([inside] * 5)).low < 0 < (-inside).low
+
+
 def test_a_mean_over_games_is_as_sure_as_its_seeds() -> None:
     """Of one game it is Student's or Welch's interval; of one seed it has none, and what does not vary is exact."""
     first, second = np.array([1.0, 2.0, 4.0]), np.array([0.0, 1.0, 0.5, 0.25])
@@ -638,7 +667,7 @@ def test_an_agent_that_fails_with_one_learning_rate_is_not_robust() -> None:
     table = study.table.assign(test_return=study.table["test_return"].where(~low, 1.0))
     (d5,) = [each for each in judge(MINATAR, replace(study, table=table)) if each.id == "D5"]
     assert d5.parts.fail
-    assert "breakout with 10^-5: ke-bdqn keeps 70% of the best of 2 returns (dqn)" in d5.why
+    assert "breakout with 10^-5: ke-bdqn keeps 70% of the best of 1 other (dqn)" in d5.why
 
 
 def test_a_study_without_some_agents_leaves_claims_undecided_and_says_so() -> None:
@@ -668,7 +697,10 @@ def test_an_algorithm_that_may_be_off_in_one_game_is_not_near_zero_in_all() -> N
 
 
 def test_near_zero_is_a_margin() -> None:
-    inside, outside = near_zero(np.array([0.1, -0.1, 0.0]), 10.0), near_zero(np.array([3.1, 2.9, 3.0]), 10.0)
+    inside, outside = (
+        parts.near_zero(np.array([0.1, -0.1, 0.0]), 10.0),
+        parts.near_zero(np.array([3.1, 2.9, 3.0]), 10.0),
+    )
     assert inside.value == pytest.approx(1.0)
     assert 0 < inside.low < inside.value <= inside.high == 1.0
     assert outside.high < 0
@@ -746,7 +778,7 @@ def test_agents_that_are_not_the_papers_may_have_any_label() -> None:
 
 def test_the_fifteen_variants_are_called_what_the_agents_say() -> None:
     assert {name: make_agent(name).label for name in LABELS} == LABELS
-    papers = [label for name, label in LABELS.items() if name not in PAIRED]
+    papers = [label for name, label in LABELS.items() if name != PAIRED]
     assert sorted(VARIANTS) == sorted(papers) == sorted(label for column in COLUMNS for label in column)
     assert len(set(VARIANTS)) == 15
 
@@ -993,8 +1025,10 @@ def test_a_gpu_is_shared_where_there_is_one(there: bool, usual: str, monkeypatch
     monkeypatch.setattr(MINATAR, "forecast", lambda settings, say, workers: f"with {workers}")
     assert maxmean("reproduce", "minatar", "--set", "together=true", "--workers", "3", "--dry-run").stdout == "with 3\n"
     maxmean("reproduce", "minatar", "--dry-run")  # a run is a shard
-    maxmean("reproduce", "minatar", "--set", "together=true", "--dry-run", "--engine", "processes")
-    assert chosen == [(usual, 3), ("processes", None), ("processes", None)]
+    together = ("reproduce", "minatar", "--set", "together=true", "--dry-run", "--engine")
+    assert ("for --engine gpu" in maxmean(*together, "processes").stderr) == there
+    assert maxmean(*together, "inline", "--workers", "3").stdout == "with 1\n"
+    assert chosen == [(usual, 3), ("processes", None), ("processes", None), ("inline", 3)]
 
 
 def test_what_runs_besides_and_what_does_not_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -1013,6 +1047,7 @@ def test_what_runs_besides_and_what_does_not_is_said(monkeypatch: pytest.MonkeyP
 def test_runs_on_cores_are_foretold_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
     """Six runs of an hour: two rounds on four cores, one on two such machines; a shard of all takes its time alone."""
     hour = Cost(("dqn",), 1, "1 MiB", 1.0, 3600.0)
+    monkeypatch.setattr(forecast, "has_gpu", lambda: False)
     monkeypatch.setattr(forecast, "cost_of", lambda *_, **__: hour)
     monkeypatch.setattr("maxmean.cluster.cores", lambda: 4)
     apart = MINATAR.settings("quick")
@@ -1028,6 +1063,7 @@ def test_the_cost_of_each_further_group_is_foretold(monkeypatch: pytest.MonkeyPa
     def cost_of(agents: tuple[str, ...], seeds: int, *_: object, **__: object) -> Cost:
         return Cost(agents, len(agents) * seeds, "1 MiB", 1.0, 3600.0 * seeds)
 
+    monkeypatch.setattr(forecast, "has_gpu", lambda: False)
     monkeypatch.setattr(forecast, "cost_of", cost_of)
     groups = ("breakout@1e-4 dqn seeds=2-6", "freeway@1e-5 dqn", "breakout@10^-4.5 ddqn bdqn")
     said = MINATAR.forecast(replace(TINY, besides=groups), print)
@@ -1049,6 +1085,7 @@ def test_groups_of_other_lengths_are_foretold_by_their_own(monkeypatch: pytest.M
         tried.append(agents)
         return Cost(agents, len(agents) * seeds, "1 MiB", 1.0, 36.0 * settings.steps)
 
+    monkeypatch.setattr(forecast, "has_gpu", lambda: False)
     monkeypatch.setattr(forecast, "cost_of", cost_of)
     said = MINATAR.forecast(replace(TINY, besides=("breakout@1e-4 dqn bdqn steps=500",)), print)
     assert "minatar: 2 shards, 2 runs of 300 steps and 4 runs of 500 steps, 2,600 run-steps" in said
@@ -1108,7 +1145,7 @@ def test_what_a_shard_takes_of_a_gpu() -> None:
     """The memory is what the training itself asks for; groups with heads are the longest, and so are more steps."""
     plan = MINATAR.settings("study")
     loads = {
-        (part["game"], tuple(part["agents"]), steps): MINATAR.gpu_load(replace(plan, steps=steps), part)
+        (part["game"], tuple(part["agents"]), steps): Trials(replace(plan, steps=steps)).load(part)
         for part, steps in replace(plan, games=("breakout",), besides=study.LONGER).parts
     }
     heads, single = (loads["breakout", agents, 1_000_000] for agents in (HEADS, SINGLE))
@@ -1122,7 +1159,7 @@ def test_what_a_shard_takes_of_a_gpu() -> None:
 @pytest.mark.usefixtures("small_networks")
 def test_a_shard_is_tried_for_as_long_as_one_says() -> None:
     (part,) = MINATAR.parts(TINY)
-    speed = MINATAR.trial(TINY, part)
+    speed = Trials(TINY).trial(part)
     begin = time.perf_counter()
     assert speed(0.2) > 0.0
     assert time.perf_counter() - begin >= 0.2

@@ -169,6 +169,7 @@ def test_every_number_has_a_range(experiment: Experiment[Any]) -> None:
         ({"vary_ads": (10,)}, "vary_ads must have 2 entries, not 1"),
         ({"vary_ads": (10, 10)}, "vary_ads has an entry twice: (10, 10)"),
         ({"vary_highest": (0.03, 0.0300000001)}, "two entries of vary_highest read alike"),
+        ({"region_highest": (0.03, 0.0300000001)}, "region_highest read alike"),
         ({"lowest": 0.05}, "highest must be above lowest, 0.05, not 0.05 (centre)"),
         ({"runs": 1_020}, "must be multiples of runs_a_block, 50"),
         ({"runs_a_shard": 10**6}, "runs_a_shard times ads must be at most 1,000,000, not 60,000,000"),

@@ -118,7 +118,9 @@ def test_stopping_lets_shards_keep_what_they_have_done(tmp_path: Path, memory: C
     moments = tasks(tmp_path / "log")[:1] + tasks(tmp_path / "log", moment=60.0)[1:3]
     outcomes = SideBySide(3).run(moments)
     assert next(outcomes).table is not None
+    begin = time.monotonic()
     while len([what for _, what in events(tmp_path / "log") if what == "begins"]) < 3:
+        assert time.monotonic() - begin < 60
         time.sleep(0.02)
     begin = time.monotonic()
     outcomes.close()  # type: ignore[attr-defined]
@@ -150,7 +152,8 @@ def test_minatar_side_by_side_goes_on_after_ctrl_c(tmp_path: Path) -> None:
     long = [*COMMAND, *OPTIONS, "--set", "steps=20000", "--engine", "gpu", "--workers", "2", "--out", str(tmp_path)]
     process = subprocess.Popen(long, stderr=subprocess.PIPE, text=True, start_new_session=True)
     deadline = time.monotonic() + 120
-    while len(list(tmp_path.glob("minatar/*.state/checkpoints/[0-9]*"))) < 2 and time.monotonic() < deadline:
+    while len({path.parent for path in tmp_path.glob("minatar/*.state/checkpoints/[0-9]*")}) < 2:
+        assert time.monotonic() < deadline
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does
     _, said = process.communicate(timeout=60)

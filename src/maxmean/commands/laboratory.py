@@ -108,12 +108,17 @@ def reproduce(
     for job in jobs:
         for remark in job.experiment.remarks(job.settings):
             console.print(remark, markup=False, highlight=False)
-    wants_gpu = any(job.experiment.wants_gpu(job.settings) for job in jobs)
+    wants_gpu = any(job.experiment.on_gpu(job.settings) is not None for job in jobs)
     usual = "processes" if not wants_gpu else "gpu" if has_gpu() else "inline"
     chosen = make_engine(engine or usual, workers, address, None if quiet else console)
     if dry_run:
+        if wants_gpu and has_gpu() and engine in ("processes", "ray"):
+            console.print(
+                "What follows is for --engine gpu, several shards at once on this machine's GPU.", markup=False
+            )
+        at_once = 1 if engine == "inline" else workers
         for job in jobs:
-            print(job.experiment.forecast(job.settings, lambda text: console.print(text, markup=False), workers))
+            print(job.experiment.forecast(job.settings, lambda text: console.print(text, markup=False), at_once))
         return
     store = Store(out)
     folder = store.root / "report"

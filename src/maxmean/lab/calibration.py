@@ -111,7 +111,8 @@ def _speeds(trials: Sequence[Child]) -> list[float]:
 
 def _try(connection: Connection, task: Task) -> None:
     """In a child: make the task ready, then work on it for as long as one is told, and say how fast."""
-    speed = task.experiment.trial(task.settings, task.shard.part)
+    assert task.on_gpu is not None
+    speed = task.on_gpu.trial(task.shard.part)
     connection.send("ready")
     while True:
         connection.send(speed(connection.recv()))

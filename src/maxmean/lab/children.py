@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from multiprocessing import get_context
+from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -36,7 +36,7 @@ class Child:
         self.connection, theirs = context.Pipe()
         told = (theirs, os.getpid() if follows else None, work, arguments)
         self.process = context.Process(target=_begin, args=told, daemon=follows)
-        with _environment(environment):
+        with _environment(environment), _deaf():
             self.process.start()
         theirs.close()
 
@@ -111,6 +111,17 @@ def _environment(changes: Mapping[str, str]) -> Iterator[None]:
                 os.environ[name] = value
 
 
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """A process that is started in here hears of Ctrl-C when it has begun: while it imports, it could only print a traceback."""
+    resource_tracker.ensure_running()  # which multiprocessing starts beside the first child, and which is deaf itself
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _begin(connection: Connection, parent: int | None, work: Callable[..., None], arguments: tuple[Any, ...]) -> None:
     """In the child. It ends here, without what Python does at the end: a library's thread could keep it from ending."""
     os.setsid()
@@ -119,6 +130,7 @@ def _begin(connection: Connection, parent: int | None, work: Callable[..., None]
         follow(parent)
     status = 1
     try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         work(connection, *arguments)
         status = 0
     except KeyboardInterrupt:

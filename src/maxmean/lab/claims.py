@@ -121,6 +121,9 @@ class Measured:
         )
         return Measured(self.value, low, high, self.freedom)
 
+    def __neg__(self) -> Measured:
+        return Measured(-self.value, -self.high, -self.low, self.freedom)
+
     def to_dict(self) -> dict[str, float | None]:
         ends = {"value": self.value, "low": self.low, "high": self.high}
         return {key: end if math.isfinite(end) else None for key, end in ends.items()}
@@ -299,37 +302,28 @@ def judge(experiment: Experiment[Any], results: Results[Any] | None) -> list[Ver
     verdicts = []
     for claim in experiment.claims:
         found = claim.judge(results)
-        verdicts.append(
-            Verdict(
-                claim.id,
-                claim.statement,
-                claim.where,
-                found.judgement if enough else TOO_SMALL,
-                found.measured,
-                results.scale,
-                experiment.name,
-                found.note if enough else f"judged at the {experiment.judged_from} scale: {_larger(experiment)}",
-                experiment.beyond or claim.where == BEYOND,
-            )
-        )
+        note = found.note if enough else f"judged at the {experiment.judged_from} scale: {_larger(experiment)}"
+        verdict = found.judgement if enough else TOO_SMALL
+        verdicts.append(_verdict(experiment, claim, results.scale, verdict, found.measured, note))
     return verdicts
 
 
 def _unjudged(experiment: Experiment[Any], scale: str, note: str) -> list[Verdict]:
-    return [
-        Verdict(
-            claim.id,
-            claim.statement,
-            claim.where,
-            "undecided",
-            {},
-            scale,
-            experiment.name,
-            note,
-            experiment.beyond or claim.where == BEYOND,
-        )
-        for claim in experiment.claims
-    ]
+    return [_verdict(experiment, claim, scale, "undecided", {}, note) for claim in experiment.claims]
+
+
+def _verdict(
+    experiment: Experiment[Any],
+    claim: Claim,
+    scale: str,
+    verdict: Judgement,
+    measured: Mapping[str, Measured],
+    note: str,
+) -> Verdict:
+    own = experiment.beyond or claim.where == BEYOND
+    return Verdict(
+        claim.id, claim.statement, claim.where, verdict, measured, scale, experiment.name, note=note, beyond=own
+    )
 
 
 def _larger(experiment: Experiment[Any]) -> str:

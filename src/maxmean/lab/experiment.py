@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.console import Console
 
-    from .gpu import Load
+    from .gpu import GpuWork
     from .tables import TableLayout
 
 SCALES = ("quick", "custom", "study", "paper")
@@ -115,17 +115,9 @@ class Experiment(ABC, Generic[S]):
         """
         return self.compute(settings, part, rng)
 
-    def wants_gpu(self, settings: S) -> bool:
-        """Whether a shard is made for a GPU; then it also says what it takes of one, and can be tried there."""
-        return False
-
-    def gpu_load(self, settings: S, part: Mapping[str, Any]) -> Load:
-        """What a shard takes of a GPU."""
-        raise NotImplementedError
-
-    def trial(self, settings: S, part: Mapping[str, Any]) -> Callable[[float], float]:
-        """A shard, compiled: called with some seconds, it computes for so long, and returns its steps a second."""
-        raise NotImplementedError
+    def on_gpu(self, settings: S) -> GpuWork | None:
+        """What shards with these settings are to a GPU; None if they are not made for one."""
+        return None
 
     def brief(self, part: Mapping[str, Any]) -> str:
         """A shard in few words, to tell its lines from another's."""

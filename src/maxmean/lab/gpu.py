@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from .children import Child, LostError, stop
+from .errors import LabError
 from .mps import multi_process_service
 from .tasks import Task
 
@@ -27,6 +28,16 @@ class Load:
     """Bytes."""
     seconds: float
     """Roughly, on some GPU: with it the longest shards come first."""
+
+
+class GpuWork(Protocol):
+    """Shards that are made for a GPU."""
+
+    def load(self, part: Mapping[str, Any]) -> Load:
+        """What a shard takes of it."""
+
+    def trial(self, part: Mapping[str, Any]) -> Callable[[float], float]:
+        """A shard, compiled: called with some seconds, it computes for so long, and returns its steps a second."""
 
 
 @dataclass(frozen=True)
@@ -70,11 +81,19 @@ def has_gpu() -> bool:
 def shared_gpu(tasks: Sequence[Task], say: Callable[[str], None]) -> Iterator[Sharing]:
     """The GPU, ready for several programs at once where NVIDIA's service is there; ``say`` hears of what is not."""
     with multi_process_service(say) as variables:
-        gpu, loads = _look(tasks, variables or {})
-        if gpu is None and variables is not None:
+        try:
+            gpu, loads = _look(tasks, variables or {})
+        except LostError as lost:
+            if not variables:
+                raise _unknown(lost) from None
+            gpu = None
+        if gpu is None and variables:
             say("JAX finds no GPU through NVIDIA's multi-process service.")
             variables = None
-            gpu, loads = _look(tasks, {})
+            try:
+                gpu, loads = _look(tasks, {})
+            except LostError as lost:
+                raise _unknown(lost) from None
         if gpu is None:
             say("JAX finds no GPU: shards are computed on the CPU.")
         environment = _AS_NEEDED | (variables or {}) | (_NO_OTHER if gpu else {})
@@ -82,28 +101,37 @@ def shared_gpu(tasks: Sequence[Task], say: Callable[[str], None]) -> Iterator[Sh
 
 
 def _look(tasks: Sequence[Task], variables: dict[str, str]) -> tuple[Gpu | None, dict[str, Load]]:
-    """What a child sees of the GPU, and what the tasks will take of it; nothing, if it sees nothing."""
+    """What a child sees of the GPU, and what the tasks will take of it."""
     child = Child(_tell, tasks, environment=_AS_NEEDED | variables)
     try:
         found: tuple[Gpu | None, dict[str, Load]] = child.hear()
-    except LostError:
-        found = None, {task.shard.key: Load(0, 0.0) for task in tasks}
-    except BaseException:
+    finally:
         stop([child])
-        raise
-    child.end()
     return found
 
 
-def _tell(connection: Connection, tasks: Sequence[Task]) -> None:
-    import jax
+def _unknown(lost: LostError) -> LabError:
+    return LabError(f"what the shards take of the GPU cannot be found out: {lost}; --engine inline goes without")
 
+
+def _tell(connection: Connection, tasks: Sequence[Task]) -> None:
+    connection.send((_seen(), {task.shard.key: _load(task) for task in tasks}))
+
+
+def _seen() -> Gpu | None:
+    """The GPU that JAX finds in this process."""
+    try:
+        import jax
+
+        if jax.default_backend() == "cpu":
+            return None
+    except Exception:  # of many kinds: JAX is not there, or was told of a platform that is not
+        return None
     from ..deep.core.memory import available
 
-    gpu = None if jax.default_backend() == "cpu" else Gpu(jax.devices()[0].device_kind, available())
-    connection.send((gpu, {task.shard.key: _load(task) for task in tasks}))
+    return Gpu(jax.devices()[0].device_kind, available())
 
 
 def _load(task: Task) -> Load:
-    part: Any = task.shard.part
-    return task.experiment.gpu_load(task.settings, part) if task.fills_a_gpu else Load(0, 0.0)
+    work = task.on_gpu
+    return Load(0, 0.0) if work is None else work.load(task.shard.part)

@@ -7,12 +7,15 @@ import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from rich.console import Console
 
 from ..storage import as_parquet
 from .experiment import Experiment, Shard
+
+if TYPE_CHECKING:
+    from .gpu import GpuWork
 
 
 @dataclass(frozen=True)
@@ -26,8 +29,12 @@ class Task:
     """Where a long shard may keep its state."""
 
     @property
+    def on_gpu(self) -> GpuWork | None:
+        return self.experiment.on_gpu(self.settings)
+
+    @property
     def fills_a_gpu(self) -> bool:
-        return self.experiment.wants_gpu(self.settings)
+        return self.on_gpu is not None
 
 
 @dataclass(frozen=True)

@@ -99,6 +99,8 @@ class Settings:
                 raise LabError(f"highest must be above lowest, {self.lowest:g}, not {high:g} ({name})")
         if len(self.problems()) < 7:
             raise LabError("two entries of vary_highest read alike: choose others")
+        if len({str(cell) for cell in self.region()}) < len(self.region()):
+            raise LabError("two entries of region_customers, region_ads or region_highest read alike: choose others")
         if self.runs < 2 * self.runs_a_block or self.runs % self.runs_a_block or self.runs_a_shard % self.runs_a_block:
             raise LabError(
                 f"runs and runs_a_shard must be multiples of runs_a_block, {self.runs_a_block:,}, and runs at least twice "

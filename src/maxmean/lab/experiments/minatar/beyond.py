@@ -12,8 +12,9 @@ from ...claims import BEYOND, Finding, Measured
 from .claims import from_what_was_run
 from .ends import Ends, NotRunError, listed
 from .study import MinAtarStudy
+from .variants import PAIRED
 
-PAIRED, PLAIN = "ke*-bdqn", "ke-bdqn"
+PLAIN = "ke-bdqn"
 
 
 @MinAtarStudy.claim("X1", "KE*-BDQN has a higher return than KE-BDQN", BEYOND)

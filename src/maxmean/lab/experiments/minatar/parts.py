@@ -82,12 +82,15 @@ def mean_shares(ends: Ends) -> dict[str, Measured]:
 
 
 def robust(ends: Ends, game: str, rate: float, name: str, others: Sequence[str]) -> dict[str, Measured]:
-    """D5: how far an agent that is said to be robust is from failing, beside these others."""
-    values = {each: ends("test_return", game, each, rate) for each in (name, *others)}
-    best = max(values, key=lambda each: values[each].mean())
+    """D5: how far an agent that is said to be robust is from failing, beside the one of these others that comes nearest to it."""
+    own, returns = (
+        ends("test_return", game, name, rate),
+        {each: ends("test_return", game, each, rate) for each in others},
+    )
+    best = max(returns, key=lambda each: returns[each].mean())
     where = game if rate == ends.rate else f"{game} with {power(rate)}"
-    kept = f"{where}: {name} keeps {ROBUST:.0%} of the best of {len(values)} returns ({best})"
-    return {kept: Measured.difference(values[name], ROBUST * values[best])}
+    kept = f"{where}: {name} keeps {ROBUST:.0%} of the best of {_others(others)} ({best})"
+    return {kept: Measured.least([Measured.difference(own, ROBUST * each) for each in returns.values()])}
 
 
 def above(ends: Ends, others: Sequence[str]) -> dict[str, Measured]:
@@ -95,8 +98,12 @@ def above(ends: Ends, others: Sequence[str]) -> dict[str, Measured]:
     returns = {name: ends("test_return", INVADERS, name) for name in others}
     best = max(returns, key=lambda name: returns[name].mean())
     own = ends("test_return", INVADERS, "ke-bdqn")
-    said = f"KE-BDQN's return above the best of {len(others)} other{'s' * (len(others) > 1)} ({best})"
-    return {said: Measured.difference(own, returns[best])}
+    said = f"KE-BDQN's return above the best of {_others(others)} ({best})"
+    return {said: Measured.least([Measured.difference(own, each) for each in returns.values()])}
+
+
+def _others(names: Sequence[str]) -> str:
+    return f"{len(names)} other{'s' * (len(names) > 1)}"
 
 
 def negative_bias(ends: Ends) -> dict[str, Measured]:

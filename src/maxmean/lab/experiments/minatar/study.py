@@ -18,7 +18,7 @@ from ...tables import TableLayout
 from ...tasks import Task
 from .figures import fifths_figure, game_figure, long_figure, rates_figure
 from .groups import LARGEST, SEEDS_APART, Group
-from .variants import HEADS, LABELS, MAXMIN, MIDDLE_RATE, SINGLE, power
+from .variants import HEADS, LABELS, MAXMIN, MIDDLE_RATE, PAIRED, SINGLE, power
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from ....deep import Agent
     from ....deep import Settings as TrainingSettings
-    from ...gpu import Load
+    from ...gpu import GpuWork
 
 GAMES = ("asterix", "breakout", "freeway", "seaquest", "space_invaders")
 OTHER_RATES = (
@@ -52,7 +52,7 @@ LONGER = (
 )
 """What the study has of the paper's five million steps. A part of a claim is judged on them as soon as all runs that it compares
 are among them: :mod:`.lengths` has the rule."""
-BEYOND = tuple(f"{game}@10^-4.5 ke*-bdqn" for game in GAMES if game != "seaquest")
+NEW_AGENTS = tuple(f"{game}@10^-4.5 {PAIRED}" for game in GAMES if game != "seaquest")
 """Agents that the paper does not have. Seaquest is missing: its runs have not been made yet."""
 FIFTHS = tuple(f"{name}_fifth_{fifth}" for name in ("value", "bias") for fifth in range(5))
 COUNTED = ("epsilon", "episodes", "bias_pairs", "diverged")
@@ -165,7 +165,7 @@ class MinAtarStudy(Experiment[Settings]):
                 steps=1_000_000,
                 seeds=5,
                 learning_rates=(MIDDLE_RATE,),
-                besides=OTHER_RATES + MORE_SEEDS + LONGER + BEYOND,
+                besides=OTHER_RATES + MORE_SEEDS + LONGER + NEW_AGENTS,
             )
         # Far too short to learn anything: it shows that everything runs, not what it leads to.
         return Settings(
@@ -231,20 +231,12 @@ class MinAtarStudy(Experiment[Settings]):
             for shard, (_, steps) in zip(super().shards(settings, seed), settings.parts, strict=True)
         ]
 
-    def wants_gpu(self, settings: Settings) -> bool:
-        return settings.together
+    def on_gpu(self, settings: Settings) -> GpuWork | None:
+        if not settings.together:
+            return None
+        from .trial import Trials
 
-    def gpu_load(self, settings: Settings, part: Mapping[str, Any]) -> Load:
-        from .trial import gpu_load
-
-        return gpu_load(settings, part)
-
-    def trial(self, settings: Settings, part: Mapping[str, Any]) -> Callable[[float], float]:
-        from .trial import Trial
-
-        trial = Trial.of(settings, part, batched=True)
-        trial.speed(0.0)
-        return trial.speed
+        return Trials(settings)
 
     def brief(self, part: Mapping[str, Any]) -> str:
         first, *others = part["agents"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -72,10 +72,22 @@ class Trial:
         return learning + copying + _timed(block.measure, block) / self.settings.test_interval
 
 
-def gpu_load(settings: Settings, part: Mapping[str, Any]) -> Load:
-    """What a shard takes of a GPU."""
-    needed = Trial.of(settings, part, batched=True).need
-    return Load(needed.total, settings.steps * (A_STEP + needed.networks / BANDWIDTH))
+@dataclass(frozen=True)
+class Trials:
+    """The shards of these settings, tried on a GPU."""
+
+    settings: Settings
+
+    def load(self, part: Mapping[str, Any]) -> Load:
+        """What a shard takes of it."""
+        needed = Trial.of(self.settings, part, batched=True).need
+        return Load(needed.total, self.settings.steps * (A_STEP + needed.networks / BANDWIDTH))
+
+    def trial(self, part: Mapping[str, Any]) -> Callable[[float], float]:
+        """A shard, compiled: its steps a second, over so many seconds."""
+        trial = Trial.of(self.settings, part, batched=True)
+        trial.speed(0.0)
+        return trial.speed
 
 
 def _timed(work: Any, block: Block) -> float:

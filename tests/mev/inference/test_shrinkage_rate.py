@@ -198,6 +198,8 @@ def test_many_options_without_success_exclude_no_rate_that_leaves_them_without()
     mirrored = shrink_rate([n - k for k, n in zip(none, some, strict=True)], some).intervals()[0]
     np.testing.assert_allclose(mirrored, [1 - most, 1.0], rtol=1e-9)
     assert shrink_rate([0] * 3000, 20).intervals()[0, 1] == pytest.approx(1 - 0.0125 ** (1 / 60_000))
+    alone = shrink_rate([0, 45, 50, 55], [5, 1000, 1000, 1000]).intervals()[0, 1]
+    assert alone < 0.2 < 1 - 0.0125 ** (1 / 5)  # the others tell more than five trials do
 
 
 @pytest.mark.slow

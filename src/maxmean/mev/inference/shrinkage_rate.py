@@ -18,6 +18,7 @@ import numpy as np
 from ..arrays import Array, special
 from .checks import checked_counts, tail_of
 from .tailed_rate import Betas, Counted, integrated, plain_prior, posterior_parts, tailed_prior, usual_trials
+from .tails import largest_rate
 
 _DRAWS, _FEWEST, _DRAWN = 20_000, 2_000, 4_000_000
 """Draws, the fewest where options are many, and numbers drawn in all."""
@@ -68,21 +69,18 @@ class ShrinkageRate:
         """Intervals for all rates, shape ``(M, 2)``: on average over the options, ``level`` of them hold.
 
         Equal-tailed posterior intervals at half of 1 - ``level``, as :meth:`maxmean.mev.inference.Shrinkage.intervals`. Where
-        many options have no success at all, the posterior is too sure that their rates are near zero. Their trials, n together,
-        leave them without one with a probability above p as long as the rate is below :math:`1 - p^{1/n}`: no upper end is below
-        that for the p of a tail. The same for failures.
+        many options have no success at all, the posterior is too sure that their rates are zero. So their upper ends are no
+        smaller than Clopper and Pearson's bound for the options with the lowest rates together, however many of these make it
+        smallest; the same for failures.
         """
-        counts, tail = self._counts, tail_of(level) / 2
+        tail = tail_of(level) / 2
         low, high = (quantile(self._posterior[1], share) for share in (tail, 1 - tail))
-        failures = counts.trials - counts.successes
-        high = np.where(counts.successes == 0, np.maximum(high, 1 - self._pure(counts.successes == 0, tail)), high)
-        low = np.where(failures == 0, np.minimum(low, self._pure(failures == 0, tail)), low)
+        k, n, times = self._counts.successes, self._counts.trials, self._counts.times  # in the order of the rates
+        successes, failures, trials = k * times, (n - k) * times, n * times
+        high = np.where(k == 0, np.maximum(high, _least_bound(successes, trials, tail)), high)
+        low = np.where(k == n, np.minimum(low, 1 - _least_bound(failures[::-1], trials[::-1], tail)), low)
         ends = [self._outward(end[self._which]) for end in (low, high)]
         return np.stack(ends[::-1] if self._mirrored else ends, axis=-1)
-
-    def _pure(self, which: np.ndarray, tail: float) -> float:
-        """The rate at which all trials of these options succeed, or fail, with probability ``tail``."""
-        return float(tail ** (1 / max(float((self._counts.trials * self._counts.times)[which].sum()), 1.0)))
 
     @cached_property
     def chances(self) -> np.ndarray:
@@ -149,6 +147,16 @@ def shrink_rate(successes: Array, trials: Array, *, seed: int = 0) -> ShrinkageR
     pairs = np.column_stack([k / n, n, k])
     once, which, times = np.unique(pairs, axis=0, return_inverse=True, return_counts=True)
     return ShrinkageRate(Counted(once[:, 2], once[:, 1], times), which.reshape(-1), mirrored, seed)
+
+
+def _least_bound(successes: np.ndarray, trials: np.ndarray, tail: float) -> float:
+    """The smallest of the upper bounds for the rate of the first option, of the first two together, and so on.
+
+    >>> counts = np.array([[0.0, 0.0, 1.0, 50.0], [30.0, 50.0, 20.0, 100.0]])
+    >>> round(_least_bound(*counts, 0.025), 4) == round(1 - 0.025 ** (1 / 80), 4)
+    True
+    """
+    return float(largest_rate(np.cumsum(successes), np.cumsum(trials), tail).min())
 
 
 def _is_mirrored(k: np.ndarray, n: np.ndarray) -> bool:

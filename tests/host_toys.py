@@ -56,6 +56,12 @@ class Counter(gymnasium.Env):
         return self.array
 
 
+class Arcade(Counter):
+    """Has what tells an environment of Atari's from others where its class cannot be seen."""
+
+    ale = None
+
+
 class Walk(Counter):
     """A counter with chance in it, and the two methods that make it restorable."""
 

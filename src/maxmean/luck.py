@@ -13,7 +13,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Put Python's, NumPy's and PyTorch's global generators back where they were; of those that are imported, on the CPU.
+    """Put Python's, NumPy's and PyTorch's global generators back where they were, of those that are imported.
+
+    PyTorch's are those of the CPU and, where CUDA is in use already, of its GPUs.
 
     >>> import random
     >>> random.seed(1)
@@ -26,6 +28,7 @@ def undisturbed() -> Iterator[None]:
     kept_python = None if python is None else python.getstate()
     kept_numpy = None if numpy is None else numpy.random.get_state(legacy=False)
     kept_torch = None if torch is None else torch.get_rng_state()
+    kept_cuda = torch.cuda.get_rng_state_all() if torch is not None and torch.cuda.is_initialized() else None
     try:
         yield
     finally:
@@ -35,3 +38,5 @@ def undisturbed() -> Iterator[None]:
             numpy.random.set_state(kept_numpy)
         if torch is not None:
             torch.set_rng_state(kept_torch)
+            if kept_cuda is not None:
+                torch.cuda.set_rng_state_all(kept_cuda)

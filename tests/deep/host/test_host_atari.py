@@ -130,6 +130,15 @@ def test_an_id_is_trained_in_ale_pys_own_vector_environment() -> None:
     assert DQN(make_env(PONG), **TINY).driver.program.stack == Stack((84, 84, 4), 4, 2)
 
 
+@pytest.mark.parametrize("mode", ["vector_entry_point", "sync", "async"])
+def test_every_vector_environment_is_learned_from_by_signs(mode: str) -> None:
+    own: dict[str, Any] = {"vector_kwargs": {"context": "spawn"}} if mode == "async" else {}
+    agent = DQN(gymnasium.make_vec(PONG, 2, vectorization_mode=mode, **own), **TINY)
+    assert agent.host.clip_reward is True
+    assert agent.driver.eval_world is not None
+    agent.env.close()
+
+
 def test_a_lost_life_is_an_end_for_the_agent_that_learns() -> None:
     agent = DQN(
         make_training(BREAKOUT, 2), **{**TINY, "warmup": 500, "replay_capacity": 500}, terminal_on_life_loss=True

@@ -16,17 +16,19 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from gymnasium import spaces
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers import FrameStackObservation, NormalizeObservation
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import inside
-from host_toys import small
+from host_toys import Counter, small
 from maxmean import DQN, KEBDQN
 from maxmean.deep.core import frames as core
 from maxmean.deep.core.frames import FrameStore, Stack
-from maxmean.deep.host import HostAgent, HostError, training
+from maxmean.deep.core.run import Purpose
+from maxmean.deep.host import HostAgent, HostError, plain, training
+from maxmean.deep.host.adapters import adapter_of
 from maxmean.deep.host.driver import Driver
 from maxmean.deep.host.frames import stack_of
 from maxmean.deep.host.making import make_training
@@ -221,6 +223,28 @@ def test_a_training_goes_on_where_it_was_kept(tmp_path: Path) -> None:
             DQN.load(tmp_path / "part", Reel(), frames=changed)
 
 
+@pytest.mark.parametrize("n", [1, 2])
+def test_a_new_episode_after_loading_leaves_the_memory_alone(n: int, tmp_path: Path) -> None:
+    """With transitions that still grew when it was saved; and what follows is that of whole observations."""
+
+    def env() -> Any:
+        return SyncVectorEnv([partial(stacked, i) for i in range(n)], autoreset_mode=AutoresetMode.SAME_STEP)
+
+    def stacked(i: int) -> Any:
+        return FrameStackObservation(Film(seed=i), 2)
+
+    agents = pair(env, n_step=3)
+    for agent in agents:
+        walk(agent.driver, 9)
+    loaded = []
+    for number, agent in enumerate(agents):
+        path = agent.save(tmp_path / f"agent{number}")
+        with pytest.warns(UserWarning, match="a new episode begins"):
+            loaded.append(DQN.load(path, env(), eval_env=stacked(0)))
+        assert_same(rows(loaded[-1], np.arange(9 * n)), rows(agent, np.arange(9 * n)))
+    compare(loaded, steps=20)
+
+
 @pytest.mark.parametrize(
     ("change", "arrays", "said"),
     [
@@ -323,6 +347,32 @@ def test_stacks_are_found_where_the_environment_says_so() -> None:
         DQN(Reel(), **small(frames=4))
 
 
+def test_a_wrapper_that_may_change_what_it_shows_hides_a_stack() -> None:
+    """Even in the same space: frames that do not roll would be stored several times."""
+
+    def turned() -> Any:
+        env = FrameStackObservation(Film(), 2)
+        return gymnasium.wrappers.TransformObservation(env, lambda seen: seen[::-1], env.observation_space)
+
+    for env in (turned(), SyncVectorEnv([turned])):
+        assert stack_of(env, sight(turned().observation_space)) is None
+
+
+def apart(make: Callable[[], Any]) -> Any:
+    """An environment of which nothing is in this process."""
+    return AsyncVectorEnv([make], context="spawn")
+
+
+def test_in_another_process_the_outermost_wrapper_must_stack() -> None:
+    normalised = apart(lambda: NormalizeObservation(FrameStackObservation(Counter(), 3)))
+    stacked = apart(lambda: FrameStackObservation(Counter(), 3))
+    bare = apart(Counter)
+    found = [stack_of(env, sight(env.single_observation_space)) for env in (normalised, stacked, bare)]
+    assert found == [None, Stack((3, 2), 3, 0), None]
+    for env in (normalised, stacked, bare):
+        env.close()
+
+
 class Lives(gymnasium.Env):
     """Two lives of two steps each, with rewards 5, -3, 0 and 2."""
 
@@ -365,6 +415,121 @@ def test_the_bias_is_that_of_what_was_learned_from() -> None:
     weights = jax.tree.map(jnp.zeros_like, run.learner.weights)
     agent.driver.run = run._replace(learner=run.learner._replace(weights=weights))
     assert agent.bias(2).value == pytest.approx(-np.mean([1 - 0.5, -1.0, 0.5, 1.0]))
+
+
+class LastingLives(Lives):
+    """The same, and it can be put where it was."""
+
+    def get_state(self) -> dict[str, Any]:
+        return {"time": self.time}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        self.time = state["time"]
+
+
+@pytest.mark.parametrize("mode", [None, *AutoresetMode], ids=lambda mode: "alone" if mode is None else mode.name)
+def test_lives_go_on_where_they_were_kept(mode: AutoresetMode | None, tmp_path: Path) -> None:
+    """Whenever it is saved, a life is lost after the same steps."""
+
+    def agent() -> HostAgent:
+        return DQN(env(), eval_env=LastingLives(), **small(warmup=10_000), **USUAL)
+
+    def env() -> Any:
+        return LastingLives() if mode is None else SyncVectorEnv([LastingLives] * 2, autoreset_mode=mode)
+
+    whole = agent()
+    whole.driver.begin()
+    walk(whole.driver, 16)
+    for saved in range(7, 12):
+        part = agent()
+        part.driver.begin()
+        walk(part.driver, saved)
+        again = DQN.load(part.save(tmp_path / "part"), env(), eval_env=LastingLives())
+        walk(again.driver, 16 - saved)
+        assert_same(again.driver.run, whole.driver.run)
+
+
+RETURNS = (1 - 0.5, -1.0, 0.5, 1.0)
+"""Of a life, by the time in a game, with signs of rewards and a discount of a half."""
+
+
+def test_roll_outs_from_kept_states_have_the_lives_of_then(tmp_path: Path) -> None:
+    """The first return is that of the life that is lived in the state."""
+    agent = with_lives()
+    first_returns(agent)
+    first_returns(DQN.load(agent.save(tmp_path / "agent"), LastingLives(), eval_env=LastingLives()))
+
+
+def test_a_training_without_lives_may_go_on_with_them_and_back(tmp_path: Path) -> None:
+    agent = with_lives(terminal_on_life_loss=False)
+    for counts in (True, False):
+        path = agent.save(tmp_path / "agent")
+        own = {"eval_env": LastingLives(), "terminal_on_life_loss": counts}
+        agent = DQN.load(path, LastingLives(), **own).learn(10)
+        assert (agent.driver.world.lives is not None) == counts
+        assert agent.bias(4).how == "stored states"
+
+
+def with_lives(**changes: Any) -> HostAgent:
+    settings = {**small(discount=0.5, replay_capacity=32, test_interval=40), **USUAL, **changes}
+    return DQN(LastingLives(), eval_env=LastingLives(), **settings).learn(40)
+
+
+def first_returns(agent: HostAgent) -> None:
+    player = agent.driver.player()
+    assert player is not None
+    assert player.how == "stored states"
+    begun = set()
+    for number in range(30):
+        view = player._begin(Purpose.BIAS, 0, number)
+        begun.add(time := int(view.seen[0, 0]))
+        assert player._play(agent.driver.run, 0, view).returns[0] == RETURNS[time]
+    assert begun == {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize(
+    ("change", "arrays", "said"),
+    [
+        (lambda text: None, {"lives": np.zeros(2, np.int64)}, "its array lives is missing or has another shape"),
+        (lambda text: None, {"lives": np.zeros(1)}, "its array lives is missing or has another shape"),
+        (put("kept/0/items/2", 3), {}, "a state that it keeps for roll-outs has another form"),
+        (put("kept/0/items/2", plain.pack(np.zeros(1))), {}, "a state that it keeps for roll-outs has another form"),
+    ],
+)
+def test_lives_in_a_strangers_file_are_looked_at(
+    change: Any, arrays: dict[str, Any], said: str, tmp_path: Path
+) -> None:
+    agent = DQN(LastingLives(), eval_env=LastingLives(), **small(), **USUAL)
+    agent.driver.begin()
+    walk(agent.driver, 5)
+    forge_agent(path := agent.save(tmp_path / "agent"), change, arrays)
+    with pytest.raises(HostError, match=f"cannot be used: .*{said}"):
+        DQN.load(path, LastingLives(), eval_env=LastingLives())
+
+
+class Careless(Lives):
+    """Loses one of nine lives with every step, and is truncated after so many."""
+
+    def __init__(self, length: int) -> None:
+        self.length = length
+
+    def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:
+        return super().reset(**options)[0], {"lives": 9}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        self.time += 1
+        return np.full(1, self.time, np.float32), 0.0, False, self.time == self.length, {"lives": 9 - self.time}
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode), ids=lambda mode: mode.name)
+def test_a_life_that_is_lost_with_the_first_step_is_one_in_every_autoreset_mode(mode: AutoresetMode) -> None:
+    """Also while the other environment has just begun anew."""
+    world = adapter_of(SyncVectorEnv([partial(Careless, 2), partial(Careless, 3)], autoreset_mode=mode))
+    world.teach(clip_reward=False, terminal_on_life_loss=True)
+    world.reset(0)
+    for _ in range(12):
+        after = world.step(np.zeros(2, int))
+        np.testing.assert_array_equal(after.lost, after.counts & ~after.over)
 
 
 def test_without_lives_there_is_a_sentence() -> None:

@@ -79,6 +79,7 @@ def test_the_same_seed_gives_the_same_and_another_does_not() -> None:
         ({"exploration": "heads"}, r"an agent without heads explores by a maxmean\.deep\.EpsilonGreedy"),
         ({"train_every": 0}, "train_every must be at least 1"),
         ({"measure_bias": 1}, "measure_bias must be True or False"),
+        ({"frames": 256}, "frames must be at most 255, not 256"),
         ({"eval_env": "Acrobot-v1"}, "eval_env has other observations or actions than env"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",

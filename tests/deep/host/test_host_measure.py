@@ -19,6 +19,7 @@ import maxmean
 from host_toys import LENGTH, Counter, FakeModel, Walk, small
 from maxmean.deep.host import HostError, states
 from maxmean.deep.host.rollouts import Bias
+from maxmean.luck import undisturbed
 
 DISCOUNT = 0.9
 
@@ -382,6 +383,29 @@ def test_the_global_generators_are_as_before() -> None:
 
 def torch_at(seed: int) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
+
+
+def test_the_generators_of_gpus_are_as_before_where_there_are_any(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are not asked for where CUDA is not in use, for that would take memory there."""
+    now = ["first", "second"]
+    monkeypatch.setattr("torch.cuda.get_rng_state_all", now.copy)
+    monkeypatch.setattr("torch.cuda.set_rng_state_all", lambda given: now.__setitem__(slice(None), given))
+    for used, expected in ((True, ["first", "second"]), (False, ["elsewhere"])):
+        monkeypatch.setattr("torch.cuda.is_initialized", lambda used=used: used)
+        with undisturbed():
+            now[:] = ["elsewhere"]
+        assert now == expected
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
+def test_a_gpus_generator_is_as_before() -> None:
+    torch.cuda.manual_seed(3)
+    first = torch.rand(5, device="cuda")
+    torch.cuda.manual_seed(3)
+    maxmean.measure_bias(
+        (left, lambda seen, action: float(torch.rand(1, device="cuda"))), "CartPole-v1", discount=0.9, episodes=1
+    )
+    assert torch.equal(torch.rand(5, device="cuda"), first)
 
 
 def test_a_person_at_a_terminal_hears_of_a_long_measurement(

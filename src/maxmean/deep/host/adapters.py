@@ -61,7 +61,7 @@ class EnvAdapter:
 
     n = 1
     lives: NDArray[np.int64] | None = None
-    """Lives that are left, [n], if losing one is an end for the agent."""
+    """Lives that are left, [n], if losing one is an end for the agent; 0 where that is not known."""
     clips = False
     """Whether an agent learns from the rewards' signs alone."""
 
@@ -91,7 +91,11 @@ class EnvAdapter:
     def teach(self, *, clip_reward: bool, terminal_on_life_loss: bool) -> None:
         """Say what an agent is to learn from."""
         self.clips = clip_reward
-        self.lives = np.zeros(self.n, np.int64) if terminal_on_life_loss else None
+        self.lives = self.no_lives() if terminal_on_life_loss else None
+
+    def no_lives(self) -> NDArray[np.int64]:
+        """What stands for lives, [n], that are not known: the next step loses none of them."""
+        return np.zeros(self.n, np.int64)
 
     def learned(self, after: EnvStep) -> NDArray[np.float32]:
         """The rewards that an agent learns from."""
@@ -148,8 +152,11 @@ class EnvAdapter:
         self._lost(info, np.ones(self.n, bool))
         return View(seen, self._legal(raw, info, np.zeros(self.n, bool)))
 
-    def _lost(self, info: Any, fresh: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Where a life was lost with this step, [n], which is not where an episode is ``fresh`` or over."""
+    def _lost(self, info: Any, fresh: NDArray[np.bool_], told: NDArray[np.bool_] | bool = True) -> NDArray[np.bool_]:
+        """Where a life was lost with this step, [n], which is not where an episode is ``fresh`` or over.
+
+        ``told`` says which environments ``info`` is of.
+        """
         if self.lives is None:
             return np.zeros(self.n, bool)
         found = info.get("lives") if isinstance(info, dict) else [each.get("lives") for each in info]
@@ -161,7 +168,7 @@ class EnvAdapter:
                 f"{found!r:.60} {self._when()}"
             ) from None
         lost = (now < self.lives) & ~fresh
-        self.lives = now
+        self.lives = np.where(told, now, self.lives)
         return lost
 
     def _legal(self, raw: Any, info: Any, exempt: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
@@ -270,6 +277,7 @@ class VectorEnvAdapter(EnvAdapter):
             else:
                 raw, info = self.env.reset(options={"reset_mask": over.copy()})
                 reached, seen = seen, self._seen(raw)
+                self._lost(info, over, told=over)
                 new = self._legal(raw, info, ~over)
                 legal = None if legal is None or new is None else np.where(over[:, None], new, legal)
         self.ended = over

@@ -54,7 +54,7 @@ class HostAgent:
     make: ClassVar[Callable[..., Agent]]
     """The agent of :mod:`maxmean.deep.agents` that this is."""
     after_step: Callable[[], object] | None = None
-    """Called while it learns, after each step and its record: when checkpoints are due hangs on steps, not on records."""
+    """Called while it learns, after each step and its record: when checkpoints are due depends on steps, not on records."""
 
     @habits.understood
     def __init__(self, env: Any, *, eval_env: Any = None, **settings: Any) -> None:
@@ -71,6 +71,7 @@ class HostAgent:
         if second is not None and not second.like(world):
             if eval_env is not None:
                 raise HostError("eval_env has other observations or actions than env")
+            second.env.close()
             second = None  # what we made is not what env is: a wrapper has changed it
         self.driver = Driver(self.choice, world, second)
         if self.agent.adaptation is not None and second is None:

@@ -85,7 +85,9 @@ class Driver:
     """The frames that the device has, where each is stored once."""
     clock: Clock = field(default_factory=Clock)
     kept: deque[tuple[Any, ...]] = field(default_factory=lambda: deque(maxlen=KEPT_STATES))
-    """What was seen in states of the environment, and the states; and what was legal there, where actions may be illegal."""
+    """What was seen in states of the environment, and the states; then what was legal there, where actions may be illegal, and
+    the lives, [1], where losing one is an end.
+    """
 
     def __post_init__(self) -> None:
         settings = self.choice.settings
@@ -175,6 +177,7 @@ class Driver:
         self.clock.begun += n
         first = np.zeros(n, self.program.message)
         first["episode"], first["stored"], first["call"] = self.lanes.episode, self.clock.stored, self.clock.calls
+        first["earlier"] = self.lanes.earlier
         if self.program.masked:
             first["legal"] = view.legal
         self.clock.calls += 1
@@ -247,7 +250,8 @@ class Driver:
             env = self.world.env.envs[lane] if isinstance(self.world, VectorEnvAdapter) else self.world.env
             if not self.world.rests(lane):
                 seen, legal = np.array(after.seen[lane]), () if after.legal is None else (np.array(after.legal[lane]),)
-                self.kept.append((seen, states.get_state(env), *legal))
+                lives = () if self.world.lives is None else (np.array(self.world.lives[lane : lane + 1]),)
+                self.kept.append((seen, states.get_state(env), *legal, *lives))
 
     def _copy_target(self) -> None:
         """The target network becomes a copy of the one that learns; then the agent adapts, if it does."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import gymnasium
 import numpy as np
-from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv, VectorWrapper
+from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv, VectorObservationWrapper, VectorWrapper
 from gymnasium.wrappers import FrameStackObservation
 from numpy.typing import NDArray
 
@@ -154,12 +154,13 @@ def _stacked(env: Any) -> tuple[Any, int] | None:
         return None
     inner = env
     while isinstance(inner, VectorWrapper | gymnasium.Wrapper) and not isinstance(inner, FrameStackObservation):
+        if isinstance(inner, VectorObservationWrapper | gymnasium.ObservationWrapper):
+            return None  # it may show something else than the stack in the same space
         inner = inner.env
     if isinstance(inner, SyncVectorEnv):
         below = _stacked(inner.envs[0])
     elif isinstance(inner, AsyncVectorEnv):
-        stacks = all(all(inner.call("has_wrapper_attr", name)) for name in ("stack_size", "stacked_obs"))
-        below = (inner.single_observation_space, min(inner.get_attr("stack_size"))) if stacks else None
+        below = (inner.single_observation_space, min(inner.get_attr("stack_size"))) if _all_stack(inner) else None
     elif isinstance(inner, FrameStackObservation):
         below = inner.observation_space, inner.stack_size
     elif type(inner).__module__ == "ale_py.vector_env":
@@ -168,3 +169,9 @@ def _stacked(env: Any) -> tuple[Any, int] | None:
         below = None
     # A wrapper around it may show something else than the stack, or something else of it from step to step.
     return below if below is not None and below[0] == space and 1 < below[1] == space.shape[0] < 256 else None
+
+
+def _all_stack(env: AsyncVectorEnv) -> bool:
+    """Whether the outermost wrapper of every environment stacks frames. No more can be asked of another process."""
+    wrapped = all(env.call("has_wrapper_attr", "class_name"))
+    return wrapped and all(name == FrameStackObservation.__name__ for name in env.call("class_name"))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import jax
 import jax.numpy as jnp
 import numpy as np
+from gymnasium.vector import AutoresetMode
 
 from ...envs import EnvError
 from ...mev.errors import KernelError
@@ -232,19 +233,27 @@ def _kept(text: Mapping[str, Any], driver: Driver) -> deque[tuple[Any, ...]]:
     sight, world = driver.world.sight, driver.eval_world
     if not driver.keeps or world is None:
         return deque(maxlen=KEPT_STATES)
-    pairs = plain.unpack(list(take(text, "kept", several(lambda each: each, 0, KEPT_STATES))))
+    found = plain.unpack(list(take(text, "kept", several(lambda each: each, 0, KEPT_STATES))))
     world.reset(0)  # some environments must have been reset once
-    for pair in pairs:
-        seen = pair[0] if isinstance(pair, tuple) and len(pair) == 2 + driver.program.masked else None
-        sound = isinstance(seen, np.ndarray) and (seen.shape, seen.dtype) == (sight.shape, sight.dtype)
-        if not sound or (driver.program.masked and not _is_mask(pair[2], driver.world.n_actions)):
+    masked = int(driver.program.masked)
+    for each in found:
+        seen, others = (each[0], each[2:]) if isinstance(each, tuple) and len(each) >= 2 else (None, ())
+        legal, lives = others[:masked], others[masked:]
+        sound = (
+            _is_array(seen, sight.shape, sight.dtype)
+            and len(legal) == masked
+            and all(_is_array(mask, (driver.world.n_actions,), bool) and mask.any() for mask in legal)
+            and len(lives) <= 1
+            and all(_is_array(left, (1,), np.int64) for left in lives)
+        )
+        if not sound:
             raise ContentError("a state that it keeps for roll-outs has another form")
-        _put(world.env, pair[1])
-    return deque(pairs, maxlen=KEPT_STATES)
+        _put(world.env, each[1])
+    return deque(found, maxlen=KEPT_STATES)
 
 
-def _is_mask(found: Any, n_actions: int) -> bool:
-    return isinstance(found, np.ndarray) and found.dtype == bool and found.shape == (n_actions,) and bool(found.any())
+def _is_array(found: Any, shape: tuple[int, ...], dtype: Any) -> bool:
+    return isinstance(found, np.ndarray) and (found.shape, found.dtype) == (shape, dtype)
 
 
 def _restore(algorithm: HostAgent, text: Mapping[str, Any], arrays: dict[str, Stored], path: Path) -> str | None:
@@ -273,12 +282,15 @@ def _restore(algorithm: HostAgent, text: Mapping[str, Any], arrays: dict[str, St
         if not ((pending >= 0) & (pending < world.n_actions)).all():
             raise ContentError("its array pending holds actions that there are not")
         ended = fitting(arrays, "ended", np.zeros(n, bool)) if isinstance(world, VectorEnvAdapter) else None
+        lives = fitting(arrays, "lives", world.no_lives()) if "lives" in arrays else world.no_lives()
         _put(algorithm.env, state, False if ended is None else ended)
         driver.kept = _kept(text, driver)
     driver.lanes, driver.pending = Lanes(**lanes), pending
+    if world.lives is not None:
+        world.lives = lives
     if isinstance(world, VectorEnvAdapter) and ended is not None:
         world.ended = ended
-        world.env._autoreset_envs = ended.copy()
+        world.env._autoreset_envs = ended & (world.mode is AutoresetMode.NEXT_STEP)
     return None
 
 

@@ -62,7 +62,10 @@ def make_training(name: str, num_envs: int = 1) -> Any:
     if name.startswith("ALE/"):
         return _ale(name, num_envs)
     env = make_env(name)
-    return env if num_envs == 1 else gymnasium.make_vec(name, num_envs, vectorization_mode="sync")
+    if num_envs == 1:
+        return env
+    env.close()  # it was made for what is said of an id that is none
+    return gymnasium.make_vec(name, num_envs, vectorization_mode="sync")
 
 
 def is_known(name: str) -> bool:
@@ -107,6 +110,8 @@ def opened(env: Any, name: str, make: Callable[[str], Any] | None = None) -> Any
     raise HostError(f"{name} must be a Gymnasium environment, its id, or a vector environment, {what}")
 
 
+_ALE_VECTOR = "ale_py.vector_env"
+"""The module of ale-py's own vector environment."""
 _OF_MANY = ("num_envs", "vectorization_mode", "vector_kwargs", "wrappers")
 """What ``gymnasium.make_vec`` writes beside the environment's own options."""
 _OF_LEARNING = ("reward_clipping", "episodic_life", "life_loss_info", "autoreset_mode", "batch_size", "num_threads")
@@ -129,7 +134,7 @@ def make_like(env: Any) -> Any | None:
     if spec is None:
         return None
     many = isinstance(env, gymnasium.vector.VectorEnv)
-    if many and is_atari(env):  # with its size and colours, but for whole games and their scores
+    if type(env).__module__ == _ALE_VECTOR:  # with its size and colours, but for whole games and their scores
         own = {each: spec.kwargs[each] for each in spec.kwargs if each not in (*_OF_MANY, *_OF_LEARNING)}
         return _ale(spec.id, 1, **own)
     if many and spec.kwargs.get("wrappers"):
@@ -162,9 +167,11 @@ def is_atari(env: Any) -> bool:
     import gymnasium
 
     inner = env.unwrapped
+    if isinstance(inner, gymnasium.vector.AsyncVectorEnv):  # which does not show its environments
+        return all(inner.call("has_wrapper_attr", "ale"))
     if isinstance(inner, gymnasium.vector.SyncVectorEnv):
         inner = inner.envs[0].unwrapped
-    return type(inner).__module__ in ("ale_py.env", "ale_py.vector_env")
+    return type(inner).__module__ in ("ale_py.env", _ALE_VECTOR)
 
 
 def _atari(name: str, **options: Any) -> Any:

@@ -41,7 +41,8 @@ def measure_bias(
     .. math:: \widehat{\text{bias}} = \frac1n \sum_{(s, a)} \Big( Q(s, a) - \sum_t \gamma^t r_t \Big)
 
     over all pairs that greedy episodes visit. Where an episode is truncated, its return goes on with the value of its last state.
-    The global random generators of Python, NumPy and PyTorch are afterwards as they were: a seeded training goes on the same.
+    The global random generators of Python, NumPy and PyTorch, on GPUs too, are afterwards as they were: a seeded training goes on
+    the same.
 
     Parameters
     ----------

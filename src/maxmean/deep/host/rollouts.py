@@ -1,7 +1,7 @@
 """Roll-outs in a second environment: test returns, the bias of Q (the paper's Algorithm 3), and the adaptation.
 
 They begin in states of the training where the environment can be put there, and at the environment's own start else; which of the
-two it was is said. Their luck comes from the agent's seed and the step, so that it hangs on nothing that happened before.
+two it was is said. Their luck comes from the agent's seed and the step, so that it depends on nothing that happened before.
 """
 
 from __future__ import annotations
@@ -184,10 +184,13 @@ class Player:
         if not len(self.kept):
             return self._reset(purpose, step, number)
         luck = np.random.default_rng([self.seed, purpose, step, number])
-        seen, state, *legal = self.kept[int(luck.integers(len(self.kept)))]
+        seen, state, *others = self.kept[int(luck.integers(len(self.kept)))]
+        legal, lives = others[: self.program.masked], others[self.program.masked :]
         if not self.ready:  # some environments must have been reset once
             self._reset(purpose, 0, 0)
         states.set_state(self.world.env, state, luck)
+        if self.world.lives is not None:
+            self.world.lives = lives[0] if lives else self.world.no_lives()
         return View(np.asarray(seen)[None], np.asarray(legal) if legal else None)
 
     def _reset(self, purpose: int, step: int, number: int) -> View:

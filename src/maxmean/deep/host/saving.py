@@ -79,6 +79,8 @@ def save(algorithm: HostAgent, path: str | Path, *, within: Path | None = None) 
     arrays["pending"] = np.asarray(driver.pending)
     if isinstance(world, VectorEnvAdapter):
         arrays["ended"] = world.ended
+    if world.lives is not None:
+        arrays["lives"] = world.lives
     state, kept = _states(algorithm)
     about = {
         "format": FORMAT,

@@ -92,7 +92,7 @@ class Host:
             raise HostError(f"seed must be from 0 to 2^32 - 1, not {self.seed}")
         for name in ("train_every", "gradient_steps"):
             whole_number(name, getattr(self, name))
-        whole_number("frames", self.frames, least=0)
+        whole_number("frames", self.frames, least=0, most=255)
         if self.clip_reward not in (None, True, False):
             raise HostError(f"clip_reward must be True or False, not {self.clip_reward!r}")
         if self.network is not None and not isinstance(self.network, Trunk):

@@ -121,7 +121,9 @@ def frame_rate(env: Any) -> float:
 
 def _drawing(name: str) -> Any:
     """The environment with that id, made to be drawn."""
-    modes = make_env(name).metadata.get("render_modes") or []
+    env = make_env(name)
+    env.close()
+    modes = env.metadata.get("render_modes") or []
     if "rgb_array" not in modes:
         raise HostError(f"{name} cannot be watched: it has no render mode 'rgb_array', which gives pictures")
     return make_env(name, render_mode="rgb_array")

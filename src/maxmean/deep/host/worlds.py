@@ -105,7 +105,11 @@ def world_of(env: Any, agent: Any) -> Iterator[SingleEnv]:
     layers = [each for each in _layers(env) if _normalises(each)] if many else []
     if not many:
         world = SingleEnv(_one(env, agent))
-        yield world if own is None else NormalisedEnv(world, own)
+        try:
+            yield world if own is None else NormalisedEnv(world, own)
+        finally:
+            if isinstance(env, str):
+                world.env.close()
     elif not layers:
         yield SingleVecEnv(env) if own is None else NormalisedEnv(SingleVecEnv(env), own)
     else:

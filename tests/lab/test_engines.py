@@ -29,7 +29,7 @@ def tables(engine: ShardEngine, settings: Settings = Settings()) -> dict[str, by
     return {outcome.shard.key: outcome.table for outcome in engine.run(tasks(settings))}
 
 
-@pytest.mark.parametrize("name", [n for n in ENGINES if n != "inline"])
+@pytest.mark.parametrize("name", mostly_slow([n for n in ENGINES if n != "inline"], ["two processes"]))
 def test_engines_agree_to_the_bit(name: str) -> None:
     expected = tables(Inline())
     assert len(expected) == 6
@@ -52,17 +52,13 @@ def test_a_shard_that_fails_once_is_tried_again(name: str, tmp_path: Path) -> No
     assert None not in found.values()
 
 
-def test_a_shard_that_kills_its_process_is_found_and_the_others_go_on() -> None:
-    outcomes = list(Processes(2).run(tasks(Settings(trouble="die"))))
-    assert len(outcomes) == 6
+def test_a_shard_that_kills_its_process_is_found_and_tried_as_often_as_any_other(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    outcomes = list(Processes(2).run(tasks(Settings(shards=4, trouble=f"die and log {log}"))))
+    assert len(outcomes) == 4
     (failed,) = [outcome for outcome in outcomes if outcome.table is None]
     assert failed.shard.part == {"shard": 2}
     assert "killed" in failed.error
-
-
-def test_a_killing_shard_is_tried_as_often_as_any_other(tmp_path: Path) -> None:
-    log = tmp_path / "log"
-    list(Processes(2).run(tasks(Settings(shards=4, trouble=f"die and log {log}"))))
     assert log.read_text().count("x") == ATTEMPTS
 
 

@@ -15,6 +15,9 @@ import pytest
 from inside import maxmean
 from maxmean.cluster import ClusterError, Lost, drain, joined
 
+PREFACE = 33
+"""Bytes with which a client of gRPC begins; one that closes before it has read them resets the connection."""
+
 
 def join(address: str | None) -> None:
     with joined(address, None):
@@ -50,12 +53,16 @@ def test_a_ray_address_that_leads_nowhere_is_one_sentence(tmp_path: Path, addres
 def test_something_else_that_listens_is_no_cluster() -> None:
     """Ray would try for minutes."""
     with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(60)
         address = f"127.0.0.1:{server.getsockname()[1]}"
 
         def answer() -> None:
             talk, _ = server.accept()
             with talk:
-                talk.recv(100)
+                talk.settimeout(60)
+                asked = b""
+                while len(asked) < PREFACE and (more := talk.recv(PREFACE)):
+                    asked += more
                 talk.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
 
         thread = threading.Thread(target=answer)
@@ -100,7 +107,14 @@ def pool(*outcomes: Any) -> Any:
         assert len(references) <= 2
         return references[:num_returns], references[num_returns:]
 
-    return SimpleNamespace(get=get, wait=wait, exceptions=SimpleNamespace(RayError=LostError))
+    def cancel(reference: int, *, force: bool) -> None:
+        assert force
+        found.cancelled.append(reference)
+
+    found = SimpleNamespace(
+        get=get, wait=wait, cancel=cancel, cancelled=[], exceptions=SimpleNamespace(RayError=LostError)
+    )
+    return found
 
 
 def test_a_lost_task_is_sent_again_if_that_is_wanted() -> None:
@@ -123,3 +137,17 @@ def test_a_lost_task_is_sent_again_if_that_is_wanted() -> None:
     assert list(found) == [("b", 2), ("c", Lost("LostError")), ("a", 4)]
     assert sent == ["a", "b", "c", "a"]
     assert beats["beat"] == 4
+
+
+@pytest.mark.parametrize("ended", [0, 1, 2])
+def test_whoever_stops_listening_leaves_no_task_behind(ended: int) -> None:
+    """Three tasks, two at once: those that are with the cluster are called off, and no others."""
+    ray, references = pool(1, 2, 3), iter(range(3))
+    found = drain(ray, "abc", lambda task: next(references), lambda task, outcome: False, room=2)
+    for _ in range(ended):
+        next(found)
+    found.close()
+    assert ray.cancelled == {0: [], 1: [1], 2: [2]}[ended]
+    whole = pool(1, 2)
+    assert list(drain(whole, "ab", "ab".index, lambda task, outcome: False)) == [("a", 1), ("b", 2)]
+    assert whole.cancelled == []

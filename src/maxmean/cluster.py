@@ -8,7 +8,7 @@ import re
 import socket
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -17,8 +17,6 @@ from .errors import MaxmeanError, missing
 
 ATTEMPTS = 3
 """How often a task is tried before it is reported as failed."""
-ENGINES = ("local", "ray")
-"""Where a training can train."""
 MOST_WORKERS = 1_024
 """How many processes may compute at once."""
 
@@ -48,7 +46,7 @@ def check_engine(name: str, known: Sequence[str], workers: int | None, address: 
     if name not in known:
         raise ClusterError(f"unknown engine {name!r} (there are {', '.join(known)})")
     if address is not None and name != "ray":
-        raise ClusterError("an address goes with the ray engine: --engine ray")
+        raise ClusterError('an address goes with the ray engine: engine="ray" (--engine ray)')
 
 
 def found(address: str | None) -> Any:
@@ -64,19 +62,25 @@ def found(address: str | None) -> Any:
 
 @contextmanager
 def joined(
-    address: str | None, workers: int | None, *, aloud: bool = False, say: Callable[[str], None] = lambda sentence: None
+    address: str | None,
+    workers: int | None,
+    *,
+    ray: Any = None,
+    aloud: bool = False,
+    say: Callable[[str], None] = lambda sentence: None,
 ) -> Iterator[Any]:
     """Ray, in a cluster: a running one at ``address``, or one started on this machine for the occasion, with so many workers.
 
-    With ``aloud`` one hears what tasks print, wherever they are computed. ``say`` hears that one is started.
+    ``ray`` is what :func:`found` gave, if it was asked already. With ``aloud`` one hears what tasks print, wherever they are
+    computed. ``say`` hears that one is started.
     """
-    ray = found(address)
+    ray = ray or found(address)
     started = not ray.is_initialized()
     if started:
         local = {"address": "local", "num_cpus": workers or cores(), "include_dashboard": False}
         if address is None:
             tasks = _counted(workers or cores(), "task")
-            say(f"Starting Ray on this machine for {tasks} at once; --address joins a running cluster.")
+            say(f"Starting Ray on this machine for {tasks} at once; address= (--address) joins a running cluster.")
         try:
             with warnings.catch_warnings():  # of JAX: what is forked there becomes another program at once
                 warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)
@@ -116,29 +120,34 @@ def drain(
     *,
     room: int | None = None,
     beat: Callable[[], None] | None = None,
-) -> Iterator[tuple[T, Any]]:
+) -> Generator[tuple[T, Any], None, None]:
     """Each task with what came of it (:class:`Lost` if nothing did), as they end; one that ``again`` is true of is sent again.
 
-    At most ``room`` of them are with the cluster at once, by default all. ``beat`` is called about once a second.
+    At most ``room`` of them are with the cluster at once, by default all. ``beat`` is called about once a second. Tasks that are
+    with the cluster when nobody listens any more are called off.
     """
     waiting, running = deque(tasks), dict[Any, T]()
-    while waiting or running:
-        while waiting and (room is None or len(running) < room):
-            task = waiting.popleft()
-            running[send(task)] = task
-        ended, _ = ray.wait(list(running), num_returns=1, timeout=None if beat is None else 1.0)
-        if beat is not None:
-            beat()
-        for reference in ended:
-            task = running.pop(reference)
-            try:
-                outcome = ray.get(reference)
-            except ray.exceptions.RayError as error:
-                outcome = Lost(_first_line(getattr(error, "cause", None) or error))
-            if again(task, outcome):
-                waiting.append(task)
-            else:
-                yield task, outcome
+    try:
+        while waiting or running:
+            while waiting and (room is None or len(running) < room):
+                task = waiting.popleft()
+                running[send(task)] = task
+            ended, _ = ray.wait(list(running), num_returns=1, timeout=None if beat is None else 1.0)
+            if beat is not None:
+                beat()
+            for reference in ended:
+                task = running.pop(reference)
+                try:
+                    outcome = ray.get(reference)
+                except ray.exceptions.RayError as error:
+                    outcome = Lost(_first_line(getattr(error, "cause", None) or error))
+                if again(task, outcome):
+                    waiting.append(task)
+                else:
+                    yield task, outcome
+    finally:
+        for reference in running:
+            ray.cancel(reference, force=True)
 
 
 def check_reachable(address: str | None) -> None:

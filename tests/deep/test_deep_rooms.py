@@ -31,7 +31,19 @@ WHAT_AN_AGENT_IS = {
     "recommended",
     "settings",
 }
-WHAT_STAYS = {"records", "policy", "checkpoint", "directory", "watch", "progress", "runs", "spread", "tasks"}
+WHAT_STAYS = {
+    "records",
+    "policy",
+    "checkpoint",
+    "directory",
+    "watch",
+    "progress",
+    "runs",
+    "spread",
+    "tasks",
+    "telling",
+    "places",
+}
 MAY_IMPORT = {
     **dict.fromkeys(WHAT_AN_AGENT_IS, WHAT_AN_AGENT_IS),
     "core": WHAT_AN_AGENT_IS | {"core"},

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import typer
 
-from ..cluster import ENGINES, check_engine
 from ..deep import PACKAGES
 from ..deep.registry import USAGE
 from ..deep.settings import AgentOptions, Settings
@@ -91,7 +90,6 @@ def train(
         from ..deep.host.making import need_gymnasium
 
         need_gymnasium()
-    check_engine(engine, ENGINES, workers, address)
     options = _game_options({each.name: given[each.name] for each in _PLAYED if each.name in given})
     learning = {each.name: given[each.name] for each in _LEARNED if each.name in given}
     common = {each.name: given.get(each.name) for each in _OWN}

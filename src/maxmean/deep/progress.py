@@ -65,8 +65,8 @@ class SilentReporter:
     def say(self, sentence: str) -> None:
         """Something that a person should know."""
 
-    def tick(self, step: int) -> None:
-        """All runs have got to this step."""
+    def tick(self, step: int, begin: int | None = None) -> None:
+        """All runs have got to this step, and began at another one, if that was not known before."""
 
     def record(self, records: Records) -> None:
         """There are new records."""
@@ -102,8 +102,8 @@ class Line(SilentReporter):
     def say(self, sentence: str) -> None:
         self.console.print(sentence, markup=False, highlight=False, soft_wrap=True)
 
-    def tick(self, step: int) -> None:
-        self.at = step
+    def tick(self, step: int, begin: int | None = None) -> None:
+        self.at, self.begin = step, self.begin if begin is None else begin
         self._show()
 
     def record(self, records: Records) -> None:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..cluster import ATTEMPTS, ClusterError, Lost, drain
 from .directory import writing
+from .places import RUNS, Place, discard, pack, settle, unpack
 from .progress import SilentReporter, interruptible
 from .records import TABLES, Records
-from .tasks import BEAT, RUNS, Board, Outcome, Part, Place, TaskNews, compute, pack, unpack
+from .tasks import Outcome, Part, compute
+from .telling import BEAT, Board, Reply, TaskNews
+
+ENGINES = ("local", "ray")
+"""Where a training can train."""
 
 
 @dataclass
@@ -21,10 +28,14 @@ class Heard:
     parts: Sequence[Part]
     on_record: Callable[[dict[str, Any]], None] | None = None
     steps: dict[str, int] = field(default_factory=dict)
+    begins: dict[str, int] = field(default_factory=dict)
+    """The steps that the parts began at."""
     rows: dict[str, dict[str, list[dict[str, Any]]]] = field(default_factory=dict)
     attempts: dict[str, int] = field(default_factory=dict)
     handed: set[tuple[Any, ...]] = field(default_factory=set)
     """The records that were handed on."""
+    torn: set[str] = field(default_factory=set)
+    """The parts of which some rows did not come."""
     news: bool = False
 
     def hear(self, message: TaskNews) -> None:
@@ -32,8 +43,16 @@ class Heard:
         name = message.part
         if message.attempt < self.attempts.get(name, 0):
             return  # from a process that was given up, and lives
-        self.attempts[name], self.steps[name] = message.attempt, message.step
+        self.attempts[name] = message.attempt
+        if message.begin is None:
+            return
+        self.steps[name] = message.step
+        self.begins.setdefault(name, message.begin)
         mine = self.rows.setdefault(name, {table: [] for table in TABLES})
+        if any(begin > len(mine[table]) for table, begin in message.begins.items()):
+            self.torn.add(name)
+            return
+        self.torn.discard(name)
         for table, begin in message.begins.items():
             mine[table][begin:] = message.rows[table]
             self.news = self.news or bool(message.rows[table])
@@ -47,8 +66,15 @@ class Heard:
     @property
     def mean_step(self) -> int:
         """How far the runs are, on average."""
-        runs = sum(part.runs for part in self.parts)
-        return sum(self.steps.get(part.name, 0) * part.runs for part in self.parts) // runs
+        return self._mean(self.steps)
+
+    @property
+    def mean_begin(self) -> int:
+        """How far they were when their tasks began; as 0, like their steps, where those have not told yet."""
+        return self._mean(self.begins)
+
+    def _mean(self, steps: dict[str, int]) -> int:
+        return sum(steps.get(part.name, 0) * part.runs for part in self.parts) // sum(part.runs for part in self.parts)
 
     def records(self) -> Records:
         """The tables of all runs."""
@@ -75,7 +101,10 @@ def spread(
     heard, sent, lost = Heard(parts, on_record), dict.fromkeys((part.name for part in parts), 0), dict[str, int]()
     reached, wanted = dict[str, int](), dict[str, dict[str, bytes]]()
     failed: dict[str, str] = {}
-    finished, written = True, time.monotonic()
+    finished, written, tidying = True, time.monotonic(), list[Any]()
+    with writing(place.out / RUNS):
+        for part in parts:
+            settle(place.out / RUNS / part.name)
     work = ray.remote(_remotely).options(name="train", max_retries=0, **resources)
 
     def send(part: Part) -> Any:
@@ -98,34 +127,42 @@ def spread(
             sent[name] -= 1  # it has not begun
         return outcome.wanting and not stopped()
 
+    def hear(message: TaskNews) -> None:
+        heard.hear(message)
+        for sentence in message.sentences:
+            reporter.say(f"{message.part}: {sentence}")
+
     def beat() -> None:
         nonlocal written
         try:
-            messages = ray.get(board.take.remote(stopped()), timeout=30)
+            messages = ray.get(board.take.remote(stopped(), heard.torn), timeout=30)
         except ray.exceptions.RayError:
-            return  # the board is on its way to another machine; what it held will come again with the tables
+            return  # the board is on its way to another machine; tasks are asked for what it held when rows are missing
         for message in messages:
-            heard.hear(message)
-            for sentence in message.sentences:
-                reporter.say(f"{message.part}: {sentence}")
-        reporter.tick(heard.mean_step)
+            hear(message)
+        reporter.tick(heard.mean_step, heard.mean_begin)
         if heard.news and time.monotonic() - written > 10 * BEAT:
             keep(heard.records())
             reporter.record(heard.records())
             heard.news, written = False, time.monotonic()
 
-    with interruptible() as stopped:
-        for part, outcome in drain(ray, parts, send, again, room=workers, beat=beat):
+    with interruptible() as stopped, closing(drain(ray, parts, send, again, room=workers, beat=beat)) as ended:
+        for part, outcome in ended:
             if isinstance(outcome, Lost):
                 failed[part.name] = outcome.reason
                 continue
+            if outcome.news is not None:
+                hear(outcome.news)
             if outcome.files is not None:
                 with writing(place.out / RUNS / part.name):
                     unpack(place.out / RUNS / part.name, outcome.files)
+                tidying.append(_tidy(ray, outcome))
             if outcome.error:
                 failed[part.name] = outcome.error
             finished = finished and outcome.finished
         beat()
+        if tidying:
+            ray.wait(tidying, num_returns=len(tidying), timeout=30)
         if stopped():
             reporter.say("Stopped. What is done is kept; the same command goes on from there.")
             return False, heard.records()
@@ -141,16 +178,28 @@ def spread(
     return finished, heard.records()
 
 
+def leave_gpus() -> None:
+    """Have JAX take no more of this machine's GPUs than it needs, for tasks may want them; before its first array."""
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+
+
+def _tidy(ray: Any, outcome: Outcome) -> Any:
+    """Remove what a task had on its machine; nobody minds if that is lost by now."""
+    there = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(outcome.node, soft=False)
+    return ray.remote(discard).options(num_cpus=0, max_retries=0, scheduling_strategy=there).remote(outcome.folder)
+
+
 def _remotely(
     part: Part, place: Place, board: Any, attempt: int, files: dict[str, bytes] | None, kept: bool
 ) -> Outcome:
     """On a machine of the cluster. A board that does not answer is no reason to stop."""
     import ray
 
-    def tell(message: TaskNews) -> bool | None:
+    def tell(message: TaskNews) -> Reply | None:
         try:
-            return bool(ray.get(board.tell.remote(message), timeout=30))
+            return Reply(*ray.get(board.tell.remote(message), timeout=30))
         except ray.exceptions.RayError:
             return None
 
-    return compute(part, place, tell, attempt, files, kept)
+    outcome = compute(part, place, tell, attempt, files, kept)
+    return outcome._replace(node=ray.get_runtime_context().get_node_id())

@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import gymnasium
@@ -26,11 +27,15 @@ from maxmean.deep.host import HostError, making, plain
 from maxmean.deep.host import sinks as sinks_module
 from maxmean.deep.host.driver import Driver
 from maxmean.deep.host.keeping import Keeper
+from maxmean.deep.host.training import HostTraining
 from maxmean.deep.host.training import train as command
 from maxmean.deep.networks import Nature
+from maxmean.deep.places import Mark, Place
 from maxmean.storage import appearing
 from seldom import mostly_slow, slow
 from strangers import forge_agent, linked, put, untouched
+
+PREALLOCATE = "XLA_PYTHON_CLIENT_PREALLOCATE"
 
 
 @pytest.fixture(autouse=True)
@@ -539,3 +544,58 @@ def test_damaged_records_of_a_finished_run_are_written_anew(tmp_path: Path, how:
         return
     assert len(train(out, 100, seeds=2)) == 4
     assert (out / "records.parquet").read_bytes() == before
+
+
+class Closing(Walk):
+    """Knows how many of it are open."""
+
+    opened = 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        Closing.opened += 1
+
+    def close(self) -> None:
+        Closing.opened -= 1
+
+
+def test_while_it_trains_only_its_own_environments_are_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of a run, and not also those of each agent that the plan was made from."""
+    monkeypatch.setattr(Closing, "opened", 0)
+    monkeypatch.setattr(making, "make_env", lambda name: Closing())
+    monkeypatch.setattr("maxmean.deep.host.agent.make_like", lambda env: Closing())
+    before: list[int] = []
+
+    def run(*_: object, **__: object) -> bool:
+        before.append(Closing.opened)
+        return True
+
+    monkeypatch.setattr(HostTraining, "run", run)
+    command("Walk", [("dqn", {}), ("ddqn", {})], 50, 1, None, small(), tmp_path, 50, False, False, True)
+    assert before == [0, 0]
+
+
+def test_before_a_cluster_is_asked_no_agent_takes_the_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """JAX takes three quarters of a GPU's memory with its first array, unless it is told not to; tasks may want that GPU."""
+    monkeypatch.setenv(PREALLOCATE, "")
+    monkeypatch.delenv(PREALLOCATE)
+    seen: list[str | None] = []
+
+    def make(training: HostTraining) -> Walk:
+        seen.append(os.environ.get(PREALLOCATE))
+        raise HostError("no environment")
+
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(is_initialized=lambda: True))
+    monkeypatch.setattr(HostTraining, "make", make)
+    with pytest.raises(HostError, match="no environment"):
+        command("Walk", [("dqn", {})], 50, 1, None, small(), tmp_path, 50, False, False, True, engine="ray")
+    assert seen == ["false"]
+
+
+def test_what_a_cluster_has_begun_is_ended_by_one(tmp_path: Path) -> None:
+    """As on the device: tasks may still be at it, or have what they did on other machines."""
+    out = tmp_path / "run"
+    train(out, 50)
+    Place.of(out, Mark())
+    with pytest.raises(CheckpointError, match="was begun on a Ray cluster and is not finished"):
+        train(out, 100)

@@ -8,8 +8,6 @@ tasks' checkpoints become one, and the directory is as if the training had never
 from __future__ import annotations
 
 import math
-import os
-import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,12 +23,13 @@ from ...storage import make_folder
 from .. import checkpoint
 from ..core.memory import fitting, refuse_too_much
 from ..directory import CheckpointError, held, writing
+from ..places import RUNS, Mark, Place, discard, read_mark
 from ..policy import Policy
 from ..progress import make_reporter
 from ..records import TABLES, Records
 from ..runs import file_name
-from ..spread import spread
-from ..tasks import RUNS, Place, Teller, read_mark
+from ..spread import leave_gpus, spread
+from ..telling import Teller
 from .block import Block, make_blocks
 from .memory import need
 from .plan import TrainingPlan
@@ -103,8 +102,8 @@ def train_spread(
     on_record: Callable[[dict[str, Any]], None] | None,
 ) -> Training:
     """What :func:`maxmean.deep.train` does on a Ray cluster."""
-    found(address)
-    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # tasks may want the GPU of this machine
+    ray = found(address)
+    leave_gpus()
 
     def warn(sentence: str) -> None:
         console.print(sentence, markup=False, highlight=False, soft_wrap=True)
@@ -114,15 +113,15 @@ def train_spread(
             warn(sentence)
 
     with held(out, "device training", plan.describe()) as folder:
-        with joined(address, workers, say=say) as ray:
-            about = read_mark(folder) or _shares(plan, batched, gpus(ray))
-            blocks = make_blocks(plan, batched=about["batched"])
+        with joined(address, workers, ray=ray, say=say) as ray:
+            mark = read_mark(folder) or _shares(plan, batched, gpus(ray))
+            blocks = make_blocks(plan, batched=mark.batched)
             needed = need(blocks)
             refuse_too_much(needed)  # in the end they come together here
-            parts = divide(plan, blocks, steps, checkpoint_interval, about["batched"], about["pieces"])
+            parts = divide(plan, blocks, steps, checkpoint_interval, mark.batched, mark.pieces)
             with fitting(needed), _on_a_cpu():
                 _hand_out(folder, parts, blocks, steps, warn)
-            place = Place.of(folder, about)
+            place = Place.of(folder, mark)
             runs, tasks = sum(part.runs for part in parts), len(parts)
             say(
                 f"{runs} run{'s' * (runs > 1)} of {plan.environment.name} in {tasks} task{'s' * (tasks > 1)} on {described(ray)}."
@@ -133,7 +132,7 @@ def train_spread(
                     records.write(folder)
 
             with make_reporter(console, quiet, steps, runs, 0) as reporter:
-                resources = {"num_cpus": 1, "num_gpus": int(gpus(ray) > 0 and about["batched"])}
+                resources = {"num_cpus": 1, "num_gpus": int(gpus(ray) > 0 and mark.batched)}
                 finished, records = spread(
                     ray, parts, place, reporter, keep, on_record=on_record, resources=resources, workers=workers
                 )
@@ -146,15 +145,16 @@ def train_spread(
             write_policies(folder, best)
         keep(records)
         if finished:
-            shutil.rmtree(folder / RUNS, ignore_errors=True)
+            with writing(folder / RUNS):
+                discard(folder / RUNS)
     return Training(plan, records.frame(), records.frame("heads"), records.frame("quantiles"), best, needed, finished)
 
 
-def _shares(plan: TrainingPlan, batched: bool | None, devices: int) -> dict[str, Any]:
-    """How the runs are shared out: whether in programs of many, and in how many parts of each family."""
+def _shares(plan: TrainingPlan, batched: bool | None, devices: int) -> Mark:
+    """How the runs are shared out."""
     together = devices > 0 if batched is None else batched
     families = len(plan.groups())
-    return {"batched": together, "pieces": math.ceil(max(devices, 1) / families) if together else 1}
+    return Mark(together, math.ceil(max(devices, 1) / families) if together else 1)
 
 
 def _hand_out(

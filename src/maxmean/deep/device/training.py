@@ -16,18 +16,19 @@ import pandas as pd
 from rich.console import Console
 
 from ... import envs
-from ...cluster import ENGINES, check_engine
+from ...cluster import check_engine
 from .. import checkpoint, policy
 from ..agent import Agent
 from ..checks import AgentError, truth, whole_number
 from ..core.memory import Need, fitting, refuse_too_much
 from ..directory import clear, held, writing
+from ..places import refuse_spread
 from ..policy import Policy
 from ..progress import SilentReporter, interruptible, make_reporter, standard_error
 from ..records import Records
 from ..runs import file_name
 from ..settings import Settings
-from ..tasks import refuse_spread
+from ..spread import ENGINES
 from .block import Block, make_blocks
 from .memory import need
 from .plan import TrainingPlan, describe_environment

@@ -11,17 +11,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pandas as pd
 from rich.console import Console
 
-from ...cluster import ENGINES, check_engine, described, found, gpus, joined
+from ...cluster import check_engine, described, found, gpus, joined
 from ...storage import as_parquet, make_folder, write_whole
 from ...untrusted import ContentError
 from ..agents import parse_arguments
 from ..checks import whole_number
 from ..directory import held, writing
+from ..places import MARK, RUNS, Mark, Place, read_mark, refuse_spread
 from ..progress import make_reporter, standard_error
 from ..records import Records, read_table
 from ..runs import MOST_RUNS, file_name
-from ..spread import spread
-from ..tasks import MARK, RUNS, Place, Teller, read_mark
+from ..spread import ENGINES, leave_gpus, spread
+from ..telling import Teller
 from .errors import HostError, Stopped
 from .keeping import Keeper
 from .making import need_gymnasium
@@ -153,8 +154,6 @@ def train(
 ) -> tuple[pd.DataFrame, bool]:
     """Train every agent with every learning rate and every seed; the records of all, and whether all steps were taken."""
     need_gymnasium()
-    from .classes import HOST_AGENTS
-
     whole_number("num_envs", num_envs, most=MOST_ENVIRONMENTS)
     whole_number("steps", steps)
     whole_number("seeds", seeds, most=MOST_RUNS)
@@ -162,20 +161,20 @@ def train(
     check_engine(engine, ENGINES, workers, address)
     training = HostTraining(env, steps, checkpoint_interval, tensorboard, wandb, num_envs)
     jobs = _jobs(agents, seeds, learning_rates, given)
-    first = [HOST_AGENTS[job.algorithm](training.make(), **job.settings) for job in jobs if job.settings["seed"] == 0]
-    _refuse_namesakes([(agent.agent.label, agent.settings.learning_rate) for agent in first])
-    about = {"environment": env, "trainings": [agent.describe() for agent in first], "seeds": seeds}
+    ray = None
+    if engine == "ray":
+        ray = found(address)
+        leave_gpus()
+    about = {"environment": env, "trainings": _variants(training, jobs), "seeds": seeds}
     console = standard_error(quiet=quiet)
 
     def say(sentence: str) -> None:
         console.print(sentence, markup=False, highlight=False, soft_wrap=True)
 
-    if engine == "ray":
-        found(address)
     with held(out, "host training", about):
         if engine == "ray":
-            return _spread(training, jobs, out, workers, address, console, say)
-        (out / RUNS / MARK).unlink(missing_ok=True)  # what a cluster has begun has the same folders
+            return _spread(ray, training, jobs, out, workers, address, console, say)
+        refuse_spread(out)
         for job in jobs:
             folder = out / RUNS / job.name
             if not training.run(job, folder, say, on_record=lambda: _gather(out, jobs), progress=not quiet):
@@ -185,6 +184,7 @@ def train(
 
 
 def _spread(
+    ray: Any,
     training: HostTraining,
     jobs: Sequence[HostRun],
     out: Path,
@@ -201,10 +201,10 @@ def _spread(
 
     runs = len(jobs)
     with (
-        joined(address, workers, say=say) as ray,
+        joined(address, workers, ray=ray, say=say) as ray,
         make_reporter(console, bool(console.quiet), training.steps, runs, 0) as reporter,
     ):
-        place = Place.of(out, read_mark(out) or {})
+        place = Place.of(out, read_mark(out) or Mark())
         say(f"{runs} run{'s' * (runs > 1)} of {training.env} on {described(ray)}.")
         parts, resources = [HostPart(training, job) for job in jobs], {"num_cpus": 1, "num_gpus": int(gpus(ray) > 0)}
         finished, _ = spread(ray, parts, place, reporter, keep, resources=resources, workers=workers)
@@ -231,6 +231,23 @@ def _jobs(
     if twice is not None:
         raise HostError(f"{twice.removesuffix('-seed0')} is named twice")
     return jobs
+
+
+def _variants(training: HostTraining, jobs: Sequence[HostRun]) -> list[dict[str, Any]]:
+    """What is trained with every seed, as the agents of the first one say."""
+    from .classes import HOST_AGENTS
+
+    labels, told = [], []
+    for job in jobs:
+        if job.settings["seed"] == 0:
+            agent = HOST_AGENTS[job.algorithm](training.make(), **job.settings)
+            labels.append((agent.agent.label, agent.settings.learning_rate))
+            told.append(agent.describe())
+            for world in (agent.driver.world, agent.driver.eval_world):
+                if world is not None:
+                    world.env.close()
+    _refuse_namesakes(labels)
+    return told
 
 
 def _refuse_namesakes(variants: Sequence[tuple[str, float]]) -> None:

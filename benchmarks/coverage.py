@@ -1,4 +1,4 @@
-"""How often the answers of `maxmean.estimate` hold, in 86 settings with known truth: intervals, sets, ranks, shrinkage.
+"""How often the answers of `maxmean.estimate` hold, in 87 settings with known truth: intervals, sets, ranks, shrinkage.
 
     python benchmarks/coverage.py --workers 2
 
@@ -87,10 +87,12 @@ def heavy(options: int, n: int) -> Draw:
     return lambda rng: {"data": list(rng.standard_t(3, size=(options, n)))}
 
 
-def paired(means: np.ndarray, n: int, correlation: float) -> Draw:
+def paired(means: np.ndarray, n: int, correlation: float, sd: np.ndarray | float = 1.0) -> Draw:
+    """Rows have a part in common; ``sd`` multiplies what each option has of its own."""
+
     def draw(rng: np.random.Generator) -> dict[str, Any]:
         own, shared = rng.standard_normal((n, len(means))), rng.standard_normal((n, 1))
-        return {"data": means + math.sqrt(1 - correlation) * own + math.sqrt(correlation) * shared}
+        return {"data": means + math.sqrt(1 - correlation) * sd * own + math.sqrt(correlation) * shared}
 
     return draw
 
@@ -164,6 +166,8 @@ def settings() -> Iterator[Setting]:
             means = shapes(options, math.sqrt((1 - correlation) / 20))["linear"]
             draw = paired(means, 20, correlation)
             yield Setting(f"paired at {correlation:g}, {options} options, linear, n = 20", means, draw)
+    draw = paired(np.zeros(6), 20, 0.5, np.geomspace(1, 30, 6))
+    yield Setting("paired at 0.5, 6 options, equal, own spread 1 to 30, n = 20", np.zeros(6), draw)
     for options, rate, n in ((3, 0.5, 20), (10, 0.5, 200), (10, 0.05, 200), (6, 0.9, 500)):
         rates = np.full(options, rate)
         yield Setting(f"paired rates, {options} options, all {rate:g}, n = {n}", rates, paired_rates(rates, n, 0.5))

@@ -274,13 +274,61 @@ def test_second_place_and_the_average_of_the_first() -> None:
     np.testing.assert_allclose(lower.top(2).recommended.interval, [-end for end in top.recommended.interval[::-1]])
 
 
+def test_of_several_in_the_first_place_each_has_the_same_answer() -> None:
+    for est in (
+        mm.estimate(successes=[3, 3, 1], trials=10),
+        mm.estimate([[1.0, 3.0], [1.0, 3.0], [0.0, 1.0]]),
+        mm.estimate(np.array([[1, 0, 0], [0, 1, 0], [1, 1, 0], [1, 1, 1]])),
+    ):
+        first, second = (est.winner(rank=rank) for rank in (1, 2))
+        assert (first.option, second.option) == ("option 1", "option 2")
+        assert first.tied == second.tied
+        assert first.recommended.interval == second.recommended.interval == second.hybrid.interval
+        assert first.recommended.value == pytest.approx(second.recommended.value, rel=1e-12)
+        assert not est.winner(rank=3).tied
+
+
+def test_who_beats_the_control_leaves_it_no_chance_to_be_the_best() -> None:
+    """With two options there is one test, of counts and of means alike."""
+    old, new = [0.35, -0.13, -0.48, -0.8, 1.66], [1.57, 1.15, 2.63, 0.42, 0.43]
+    for est in (
+        mm.estimate(successes={"old": 1, "new": 15}, trials=[20, 60], control="old"),
+        mm.estimate({"old": old, "new": new}, control="old"),
+    ):
+        assert est.lift().beats == ("new",)
+        assert est.best_set() == ("new",)
+
+
+def test_own_intervals_are_exact_with_few_data() -> None:
+    rates = mm.estimate(successes=[0, 2, 20], trials=20).problem.own_intervals(0.95)
+    expected = [stats.binomtest(k, 20).proportion_ci() for k in (0, 2, 20)]
+    np.testing.assert_allclose(rates, [(each.low, each.high) for each in expected], atol=1e-9)
+    means = mm.estimate([[0.0, 1.0], [0.0, 1.0, 2.0]], lower_is_better=True).problem.own_intervals(0.9)
+    expected = [stats.ttest_1samp(values, 0.0).confidence_interval(0.9) for values in ([0.0, 1.0], [0.0, 1.0, 2.0])]
+    np.testing.assert_allclose(means, [(each.low, each.high) for each in expected])
+
+
+def test_a_winner_that_is_not_the_likely_best_is_noted() -> None:
+    comparison = mm.compare(successes=[2, 65, 73, 53], trials=[5, 200, 200, 200], methods=["ke"], resamples=2)
+    assert comparison.winner.option == "option 1"
+    assert comparison.notes[0].startswith(
+        "'option 3' is more likely the best than 'option 1', whose larger mean is less"
+    )
+    assert comparison.winner.conditional.value == 0.0
+    assert comparison.notes[1].endswith("the value corrected for it is the end of the scale, 0")
+    mirrored = mm.compare(
+        successes=[3, 135, 127, 147], trials=[5, 200, 200, 200], methods=["ke"], resamples=2, lower_is_better=True
+    )
+    assert mirrored.notes[1].endswith("the value corrected for it is the end of the scale, 1")
+
+
 def test_certainty_from_a_few_equal_values_is_noted() -> None:
     found = mm.compare({"a": [3.0] * 20, "b": [*range(20)]}, ["ke"], resamples=20)
     assert any(
         note.startswith("all values of 'a' are equal, so that its mean counts as certain") for note in found.notes
     )
     rates = mm.compare(successes={"a": 3, "b": 900}, trials={"a": 3, "b": 1000}, methods=["ke"], resamples=20)
-    assert not rates.notes  # three of three are not always
+    assert not any("as certain" in note for note in rates.notes)  # three of three are not always
     assert not mm.compare(SAMPLES, resamples=20).notes
 
 

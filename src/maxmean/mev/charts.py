@@ -57,14 +57,10 @@ def charts(comparison: Comparison, shown: Shown) -> list[Chart]:
 
 
 def _options(comparison: Comparison, shown: Shown) -> Chart:
-    from scipy.special import ndtri
-
     problem, order = comparison.problem, ranking(comparison)
     places, best = decimals_for(problem.standard_errors), set(comparison.best_set)
     if problem.planned is None:
-        reach = float(ndtri((1 + comparison.level) / 2))
-        errors = zip(problem.means, problem.standard_errors, strict=True)
-        ends = [(mean - reach * se, mean + reach * se) for mean, se in errors]
+        ends = problem.own_intervals(comparison.level)
     else:
         ends = [problem.interval(*pair) for pair in problem.sequences(comparison.level).all_bounds.tolist()]
     bars = [
@@ -116,7 +112,7 @@ def _lifts(comparison: Comparison, shown: Shown) -> Chart:
     bars.append(Bar(label, own.value, percent(lift.best.relative.value), "own", own.interval))
     control = among(lift.control, shown.width)
     return Chart(
-        f"Lift over {control}, {confidence(lift.level)} intervals that hold at once (blue: beats it)",
+        f"Lift over {control}, {confidence(lift.level)} intervals that hold at once (coloured: beats it)",
         tuple(bars),
         (Guide(0.0, "naive"),),
         f"difference to {control}" + ("; lower is better" if comparison.problem.lower_is_better else ""),

@@ -109,6 +109,8 @@ class Comparison:
             notes.append(
                 f"{len(self.winner.tied)} options share the best mean exactly: the intervals of their own means hold for all"
             )
+        else:
+            notes += self._about_the_winner()
         if self.problem.planned is not None:
             notes.append(
                 f"the intervals hold at every look, and are shortest at {self.problem.planned:,} observations an option; "
@@ -124,6 +126,21 @@ class Comparison:
         ):
             notes.append(f"the mean of {self.lift.control!r} may be zero: a share of it may be anything")
         return tuple(notes)
+
+    def _about_the_winner(self) -> list[str]:
+        """What keeps the winner's numbers from meaning what one may think."""
+        option, problem, notes = self.winner.option, self.problem, []
+        likely = problem.names[int(problem.probability_best.argmax())]
+        if likely != option:
+            best = "smaller" if problem.lower_is_better else "larger"
+            notes.append(f"{likely!r} is more likely the best than {option!r}, whose {best} mean is less certain")
+        worst = 1.0 if problem.lower_is_better else 0.0
+        if problem.counts is not None and self.winner.conditional.value == worst != self.winner.naive:
+            notes.append(
+                f"{option!r} won by as little as one can: given only that, its rate may be anything, and the value corrected for "
+                f"it is the end of the scale, {worst:g}"
+            )
+        return notes
 
     def sentence(self) -> str:
         """The answer in plain words."""
@@ -150,7 +167,7 @@ class Comparison:
         fairer = f"a fairer value of the best option is {fair} ({answer.method})" if corrects else ""
         claim = f"{fairer}, {covers}" if fairer else f"the {best} true mean has the {covers}"
         if head.tied:
-            values = sorted((tie.value for tie in head.tied), reverse=self.problem.lower_is_better)
+            values = sorted(tie.value for tie in head.tied)
             shown = " to ".join(dict.fromkeys(number(value, places) for value in (values[0], values[-1])))
             lows, highs = zip(*(tie.interval for tie in head.tied), strict=True)
             reach = f"{number(min(lows), places)} to {number(max(highs), places)}"

@@ -13,7 +13,7 @@ from .data import Counts, Samples, Summaries
 from .data.moments import skewness, skewness_error
 from .inference.checks import level_ties
 from .inference.moderated import with_variances
-from .inference.tails import upper_quantile
+from .inference.tails import largest_rate, smallest_rate, upper_quantile
 
 _NORMAL = np.asarray(math.inf)  # degrees of freedom
 
@@ -110,6 +110,17 @@ class Evidence:
             rows = np.stack(self.data.values, axis=-1)
             alone = rows.T @ (1 - rows)
         return {"freedom": self.freedom, "trials": self.trials, "alone": alone}
+
+    def own_intervals(self, level: float) -> list[tuple[float, float]]:
+        """Each option's interval as if it were the only one: Student's, or Clopper and Pearson's of a rate."""
+        tail = (1 - level) / 2
+        if self.counts is not None:
+            k, n = np.broadcast_arrays(np.asarray(self.counts.successes, float), np.asarray(self.counts.trials, float))
+            lows, highs = smallest_rate(k, n, tail), largest_rate(k, n, tail)
+        else:
+            reach = upper_quantile(tail, self.freedom) * np.sqrt(np.asarray(self.data.variances))
+            lows, highs = self.estimates - reach, self.estimates + reach
+        return [self.interval(*ends) for ends in zip(lows.tolist(), highs.tolist(), strict=True)]
 
     @cached_property
     def skewed(self) -> dict[str, float]:

@@ -157,7 +157,7 @@ def plan(
     Examples
     --------
     >>> found = plan(means={"old": 10.0, "new": 10.5}, sds=2.0)
-    >>> found.best, 195 < found.n < 215, 0.79 < found.point.told < 0.82
+    >>> found.best, 185 < found.n < 205, 0.79 < found.point.told < 0.82
     ('new', True, True)
 
     The textbook formula has 2 (1.695 + 0.842)² (2.0/0.5)² = 206: 1.695 belongs to the 4.5% that the set of the best spends here.

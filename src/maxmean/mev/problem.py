@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -20,6 +20,7 @@ from .inference import (
     EstimatorBias,
     Posterior,
     Sequences,
+    Winner,
     best_set,
     bias_range,
     infer_lift,
@@ -347,18 +348,23 @@ class Problem(Evidence):
             check_number("beta", beta)
             if not 0 <= beta < 1 - level:
                 raise ArgumentError(f"beta must lie in [0, 1 - level), here [0, {1 - level:.6g}), not {beta}")
+        leaders = np.flatnonzero(self.estimates == self.estimates.max()).tolist()
+        if rank > len(leaders):
+            return name_winner(self, self._winner(level, beta, rank), rank)
+        found = self._winner(level, beta, 1)
+        own = leaders[rank - 1]  # of several in the first place, each is as good as the other
+        return name_winner(self, replace(found, index=own, bounds=found.tied.get(own, found.bounds)), rank)
+
+    def _winner(self, level: float, beta: float | None, rank: int) -> Winner:
         if self.planned is not None:
-            found = self.sequences(level).winner(rank)
-        elif self.counts is not None:
-            k, n = self.counts.successes, self.counts.trials
-            if self.paired:
-                freedom = self.freedom
-                found = infer_paired_winner_rate(k, n, self.spread, level=level, beta=beta, freedom=freedom, rank=rank)
-            else:
-                found = infer_winner_rate(k, n, level=level, beta=beta, rank=rank)
-        else:
-            found = infer_winner(self.estimates, self.spread, level=level, beta=beta, freedom=self.freedom, rank=rank)
-        return name_winner(self, found, rank)
+            return self.sequences(level).winner(rank)
+        if self.counts is None:
+            return infer_winner(self.estimates, self.spread, level=level, beta=beta, freedom=self.freedom, rank=rank)
+        k, n = self.counts.successes, self.counts.trials
+        if self.paired:
+            freedom = self.freedom
+            return infer_paired_winner_rate(k, n, self.spread, level=level, beta=beta, freedom=freedom, rank=rank)
+        return infer_winner_rate(k, n, level=level, beta=beta, rank=rank)
 
     def top(self, k: int, level: float = 0.95) -> NamedTop:
         """The k options that look best; see :func:`maxmean.mev.inference.infer_top`."""

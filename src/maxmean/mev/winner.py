@@ -67,7 +67,8 @@ class NamedTop:
 
 def name_winner(problem: Problem, found: Winner, rank: int) -> NamedWinner:
     """What was found about a problem's winner."""
-    naive = found.naive.value if rank == 1 else math.inf  # further down, nothing was selected for being good
+    first = found.naive.value == problem.estimates.max()
+    naive = found.naive.value if first else math.inf  # further down, nothing was selected for being good
 
     def fair(index: int, bounds: tuple[float, float]) -> OptionMean:
         recommended = _recommended(problem, float(problem.shrinkage.values[index]), naive, bounds)

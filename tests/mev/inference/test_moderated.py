@@ -11,6 +11,7 @@ from scipy.special import polygamma
 
 import maxmean as mm
 from maxmean.mev.inference.moderated import (
+    _own_variances,
     _trigamma_inverse,
     differences_from_average,
     moderated_covariances,
@@ -57,29 +58,44 @@ def test_covariances_from_few_rows_keep_their_size_and_take_no_difference_for_ce
     found = moderated_covariances(sample, 5.0)
     np.testing.assert_allclose(moderated_covariances(sample + 7.0, 5.0), found + 7.0, atol=1e-12)
     np.testing.assert_allclose(moderated_covariances(100 * sample, 5.0), 100 * found)
-    assert found.sum() == pytest.approx(sample.sum())
+    weights = 1 / _own_variances(differences_from_average(sample), 5.0)
+    assert weights @ found @ weights == pytest.approx(weights @ sample @ weights)
     before, after = differences_from_average(sample), differences_from_average(found)
-    assert np.trace(after) == pytest.approx(np.trace(before))
     np.testing.assert_allclose(after.sum(axis=0), 0.0, atol=1e-12)
     assert np.linalg.eigvalsh(before)[3] < 1e-12
     assert np.linalg.eigvalsh(after)[1] > 0.1  # only the average is without doubt
 
 
-def test_covariances_are_moderated_in_any_coordinates_of_the_differences() -> None:
-    """The oracle-approximating share of Chen and others, for covariances of M - 1 orthonormal contrasts (Helmert's)."""
+@pytest.mark.parametrize("spread", [1.0, 30.0])
+def test_covariances_are_moderated_in_any_coordinates_of_the_differences(spread: float) -> None:
+    """The share of Chen and others, for M - 1 orthonormal contrasts (Helmert's) in units of the options' own variances."""
     rng, rows, options = np.random.default_rng(4), 12, 5
-    sample = np.cov(rng.normal(size=(rows, options)).T * np.linspace(1, 2, options)[:, None]) / rows
-    turn = linalg.helmert(options)
-    apart, p, n = turn @ sample @ turn.T, options - 1, rows - 1
+    sample = np.cov(rng.normal(size=(rows, options)).T * np.geomspace(1, spread, options)[:, None]) / rows
+    turn, p, n = linalg.helmert(options), options - 1, rows - 1
+    own = _own_variances(differences_from_average(sample), n)
+    assert np.ptp(own) == pytest.approx(0.0, abs=1e-12) if spread == 1.0 else np.ptp(own) > 0
+    target = turn @ np.diag(own) @ turn.T
+    root = linalg.inv(linalg.sqrtm(target))
+    apart = root @ turn @ sample @ turn.T @ root
     squares, trace = np.trace(apart @ apart), np.trace(apart)
     share = min(1.0, ((1 - 2 / p) * squares + trace**2) / ((n + 1 - 2 / p) * (squares - trace**2 / p)))
-    found = turn @ moderated_covariances(sample, n) @ turn.T
-    np.testing.assert_allclose(found, (1 - share) * apart + share * trace / p * np.eye(p), rtol=1e-10, atol=1e-14)
+    found = root @ turn @ moderated_covariances(sample, n) @ turn.T @ root
+    np.testing.assert_allclose(found, (1 - share) * apart + share * trace / p * np.eye(p), rtol=1e-8, atol=1e-10)
+
+
+def test_a_wild_option_does_not_make_the_others_unsure() -> None:
+    """Three options of which one varies a hundred times as much, in 20 rows that share something: the others stay as sure."""
+    rng = np.random.default_rng(5)
+    rows = rng.normal(size=(20, 4)) * [1, 1, 1, 100] + 10 * rng.normal(size=(20, 1))
+    calm = differences_from_average(np.cov(rows[:, :3].T)).diagonal()
+    found = moderated_covariances(np.cov(rows.T), 19.0)
+    np.testing.assert_allclose(differences_from_average(found[:3, :3]).diagonal(), calm, rtol=0.5)
+    assert found[3, 3] > 2000
 
 
 def test_covariances_from_many_rows_two_options_and_certain_ones_stay() -> None:
     sample = np.cov(np.random.default_rng(2).normal(size=(20, 4)).T)
-    np.testing.assert_allclose(moderated_covariances(sample, 1e9), sample, rtol=1e-6)
+    np.testing.assert_allclose(moderated_covariances(sample, 1e9), sample, rtol=1e-5)
     assert moderated_covariances(sample, math.inf) is sample
     two = np.array([[1.0, 0.5], [0.5, 9.0]])
     np.testing.assert_allclose(moderated_covariances(two, 3.0), two)

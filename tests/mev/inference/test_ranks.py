@@ -22,7 +22,7 @@ LATER = 0.045
 
 
 def test_of_two_the_one_behind_stays_until_the_difference_is_significant() -> None:
-    limit = math.sqrt(0.5) * stats.norm.isf(LATER)
+    limit = math.sqrt(0.5) * stats.norm.isf(0.05)
     for gap, stays in ((limit - 1e-6, True), (limit + 1e-6, False)):
         assert best_set([gap, 0.0], [0.25, 0.25]).tolist() == [True, stays]
 

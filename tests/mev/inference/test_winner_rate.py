@@ -134,3 +134,13 @@ def test_refusals() -> None:
         infer_winner_rate([4], 3)
     with pytest.raises(ArgumentError, match=r"beta must lie in \[0, 1 - level\)"):
         infer_winner_rate([1], 3, beta=0.5)
+
+
+def test_values_further_down_have_as_much_probability_above_as_below() -> None:
+    """The hybrid of a second place truncates counts on both sides; its value was the upper end where the grid was too coarse."""
+    for n, p in ((1_000, 0.03), (10_000, 0.05)):
+        rng = np.random.default_rng(11)
+        for _ in range(20):
+            found = infer_winner_rate(rng.binomial(n, p, 5), n, rank=2)
+            low, high = found.hybrid.interval
+            assert low <= found.hybrid.value < high

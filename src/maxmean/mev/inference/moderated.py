@@ -57,13 +57,16 @@ def _trigamma_inverse(value: float) -> float:
 
 
 def moderated_covariances(covariances: np.ndarray, freedom: float) -> np.ndarray:
-    r"""Covariances from few rows, drawn towards equal variances and equal correlations.
+    r"""Covariances from few rows, drawn towards those of options that share what a row does to all, and vary on their own beside.
 
-    With S the covariances of :math:`x - \bar x`, the differences from the options' average, p = M - 1 and v the variance of that
-    average, :math:`(1 - \rho)\,\Sigma + \rho\,((\mathrm{tr} S/p)(I - 11'/M) + v\,11')`, where :math:`\rho` is the
-    oracle-approximating share for S (Chen, Wiesel, Eldar and Hero, IEEE Transactions on Signal Processing 58, 2010). It goes
-    to zero as the rows become many. A matrix from fewer rows than options takes some differences for certain; this one does
-    not. Options without variance stay as they are.
+    The target is :math:`T = s D + c\,11'`. D has each option's own variance on its diagonal, from its differences to those others
+    that are most like it, drawn towards each other (:func:`moderated_variances`). With w its inverse,
+    :math:`P = \mathrm{diag}(w) - ww'/1'w` the inverse among differences and p = M - 1, the scale is
+    :math:`s = \mathrm{tr}(P\Sigma)/p`, and c is such that the average with weights w keeps its variance. The result is
+    :math:`(1 - \rho)\,\Sigma + \rho\,T`, where :math:`\rho` is the oracle-approximating share (Chen, Wiesel, Eldar and Hero, IEEE
+    Transactions on Signal Processing 58, 2010) for differences in units of D. It goes to zero as the rows become many. A matrix
+    from fewer rows than options takes some differences for certain; this one does not. Options without variance stay as they
+    are, and so do two, whose difference has one variance.
 
     >>> moderated_covariances(np.array([[2.0, 1.0], [1.0, 2.0]]), 4.0).tolist()
     [[2.0, 1.0], [1.0, 2.0]]
@@ -72,19 +75,40 @@ def moderated_covariances(covariances: np.ndarray, freedom: float) -> np.ndarray
     """
     doubtful = np.flatnonzero(covariances.diagonal() > 0)
     among, options = covariances[np.ix_(doubtful, doubtful)], len(doubtful)
-    if options < 2 or not math.isfinite(freedom):
+    apart, dimensions = differences_from_average(among), options - 1
+    if options < 3 or not math.isfinite(freedom) or not apart.any():
         return covariances
-    apart = differences_from_average(among)
-    dimensions, trace, squares = options - 1, float(np.trace(apart)), float(np.square(apart).sum())
+    own = _own_variances(apart, freedom)
+    weights = 1 / own
+    scaled = weights[:, None] * (apart - weights @ apart / weights.sum())  # P times the covariances
+    trace, squares = float(np.trace(scaled)), float((scaled * scaled.T).sum())
     uneven = squares - trace**2 / dimensions
-    if uneven <= 1e-12 * squares:  # nothing to draw in, as with two options
+    if uneven <= 1e-12 * squares:  # nothing to draw in
         return covariances
     share = ((1 - 2 / dimensions) * squares + trace**2) / ((freedom + 1 - 2 / dimensions) * uneven)
     share = min(max(share, 0.0), 1.0)
-    even = trace / dimensions * (np.eye(options) - 1 / options) + among.sum() / options**2
+    own *= trace / dimensions
+    weights /= weights.sum()
+    common = float(weights @ among @ weights) - 1 / float((1 / own).sum())
     found = covariances.copy()
-    found[np.ix_(doubtful, doubtful)] = (1 - share) * among + share * even
+    found[np.ix_(doubtful, doubtful)] = (1 - share) * among + share * (np.diag(own) + common)
     return found
+
+
+def _own_variances(apart: np.ndarray, freedom: float) -> np.ndarray:
+    """How much each option varies on its own, from its difference to the last of the quarter of others that are most like it.
+
+    Half the variance of that difference, if the other varies as much; what the other does not explain, if it varies less.
+    """
+    options, variances = len(apart), apart.diagonal()
+    gaps = variances[:, None] + variances - 2 * apart
+    np.fill_diagonal(gaps, math.inf)
+    last = np.argpartition(gaps, (options - 2) // 4, axis=1)[:, (options - 2) // 4]
+    halves = gaps[np.arange(options), last] / 2
+    if not (halves > 1e-13 * variances.max()).all():  # some go up and down together one to one
+        return np.full(options, float(variances.mean()))
+    own = np.maximum(halves, 2 * halves - halves[last])
+    return moderated_variances(own, np.full(options, freedom))[0]
 
 
 def differences_from_average(covariances: np.ndarray) -> np.ndarray:

@@ -93,7 +93,8 @@ class Supposed:
             decided, sure = ~leads, np.zeros(len(means), bool)
         else:
             scores = np.delete(self._scores(means, spread, n, b), b, axis=1).min(axis=1)
-            least, most = (-float(special(np).ndtri(tail)) for tail in (alpha, 0.9 * alpha / others))
+            tails = alpha, alpha if others == 1 else 0.9 * alpha / others
+            least, most = (-float(special(np).ndtri(tail)) for tail in tails)
             # Between the limits for one other option and for all, only the whole procedure can tell.
             sure = leads & (scores >= most)
             decided = ~leads | (scores < least) | sure

@@ -56,14 +56,15 @@ def best_set(
     >>> best_set([1.0, 0.9, -1.0], [0.01, 0.01, 0.01]).tolist()
     [True, True, False]
 
-    Three of three are significantly more than none of three by a normal approximation, and not in truth:
+    Two of two are significantly more than none of two by a normal approximation, and not in truth:
 
-    >>> best_set([1.0, 0.0], [0.036, 0.036]).tolist(), best_set([1.0, 0.0], [0.036, 0.036], trials=3).tolist()
+    >>> best_set([1.0, 0.0], [0.07, 0.07]).tolist(), best_set([1.0, 0.0], [0.07, 0.07], trials=2).tolist()
     ([True, False], [True, True])
     """
     pairs = _Pairs.of(means, covariance, freedom, trials, alone)
     alpha = 2 * tail_of(level)
-    first, others = _FIRST_STEP * alpha, max(pairs.options - 1, 1)
+    others = max(pairs.options - 1, 1)
+    first = _FIRST_STEP * alpha if others > 1 else 0.0  # one other option cannot be left out
     # If one other option counts, or if all do: between these the number that count decides.
     least, most, reach = (_normal_quantile(tail) for tail in (alpha, (alpha - first) / others, first / others))
     stays = np.ones(pairs.options, bool)

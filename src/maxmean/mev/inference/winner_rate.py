@@ -120,8 +120,11 @@ class _Truncated:
 
     def answer(self, alpha: float) -> WinnerMean:
         low, high = self.lower_end(alpha / 2), 1 - self.mirrored.lower_end(alpha / 2)
-        value = self._first(lambda p: self._share(self.count, p) + self._share(self.count + 1, p) - 1.0, 1.0)
-        return WinnerMean(min(max(value, low), high), (low, high))
+        # Between the ends the count is within reach; beyond them it may not be.
+        value = first_above(
+            lambda p: self._share(self.count, p) + self._share(self.count + 1, p) - 1.0, low, high, jumps=True
+        )
+        return WinnerMean(value, (low, high))
 
     def lower_end(self, tail: float) -> float:
         """The smallest rate under which so large a count has probability ``tail``, at most the observed one."""

@@ -288,6 +288,30 @@ def test_of_several_in_the_first_place_each_has_the_same_answer() -> None:
         assert not est.winner(rank=3).tied
 
 
+@pytest.mark.parametrize("rows", [4, 40])
+def test_the_order_of_paired_columns_does_not_matter(rows: int) -> None:
+    """For any answer; what rounding leaves of it is below 1e-9."""
+    rng = np.random.default_rng(13)
+    table = rng.normal(size=(rows, 5)) * [1, 2, 1, 3, 1] + rng.normal(size=(rows, 1))
+    order = [3, 0, 4, 1, 2]
+    one, other = (
+        mm.estimate(table[:, columns], names=[f"o{k}" for k in columns], control="o2")
+        for columns in (list(range(5)), order)
+    )
+    for ask in (
+        lambda est: est.interval(),
+        lambda est: est.top(2).recommended.interval,
+        lambda est: est.winner().hybrid.interval,
+        lambda est: est.winner(rank=2).recommended.interval,
+        lambda est: est.ranks().sort_index().to_numpy().ravel(),
+        lambda est: est.shrinkage().sort_index().to_numpy().ravel(),
+        lambda est: est.probability_best().sort_index().to_numpy(),
+        lambda est: sorted(each.interval for each in est.lift().options),
+    ):
+        np.testing.assert_allclose(ask(one), ask(other), rtol=1e-9)  # type: ignore[no-untyped-call]
+    assert set(one.best_set()) == set(other.best_set())
+
+
 def test_who_beats_the_control_leaves_it_no_chance_to_be_the_best() -> None:
     """With two options there is one test, of counts and of means alike."""
     old, new = [0.35, -0.13, -0.48, -0.8, 1.66], [1.57, 1.15, 2.63, 0.42, 0.43]

@@ -31,7 +31,8 @@ def max_quantile(covariance: np.ndarray, beta: float, sides: int = 2, freedom: f
         return _independent_quantile(int(np.count_nonzero(diagonal(covariance) > 0)), beta, sides)
     if too_few_rows(correlation, freedom):
         return -float(special(np).ndtri(beta / (sides * len(correlation))))
-    return _correlated_quantile(correlation.tobytes(), len(correlation), beta, sides)
+    order = _canonical_order(correlation)
+    return _correlated_quantile(correlation[np.ix_(order, order)].tobytes(), len(correlation), beta, sides)
 
 
 def correlation_of(covariance: np.ndarray) -> np.ndarray | None:
@@ -117,8 +118,12 @@ def _correlated_quantile(matrix: bytes, options: int, beta: float, sides: int) -
 
 
 def student_points(correlation: np.ndarray, freedom: float = math.inf) -> np.ndarray:
-    """Points that fill a multivariate Student distribution evenly, [draws, options], always the same ones."""
-    root = _root(correlation)
+    """Points that fill a multivariate Student distribution evenly, [draws, options], always the same ones.
+
+    An option has the same ones wherever it stands among the others.
+    """
+    order = _canonical_order(correlation)
+    root = _root(correlation[np.ix_(order, order)])[:, np.argsort(order)]
     if math.isinf(freedom):
         return normal_points(len(root), len(correlation)) @ root
     from scipy.special import chdtri
@@ -126,6 +131,11 @@ def student_points(correlation: np.ndarray, freedom: float = math.inf) -> np.nda
     points = normal_points(len(root) + 1, len(correlation))
     spread = np.sqrt(freedom / chdtri(freedom, special(np).ndtr(points[:, 0])))
     return points[:, 1:] @ root * spread[:, None]
+
+
+def _canonical_order(correlation: np.ndarray) -> np.ndarray:
+    """An order of the options that does not depend on the one they came in, but for those that nothing tells apart."""
+    return np.argsort(np.sort(correlation, axis=1).sum(axis=1), kind="stable")
 
 
 def normal_points(dimensions: int, options: int | None = None) -> np.ndarray:

@@ -199,11 +199,14 @@ def block(name: str, first: int) -> str:
 
 def together(name: str, blocks: list[dict[str, Any]]) -> dict[str, Any]:
     """Shares of data sets in which each answer holds, and mean widths in units of the naive interval's."""
+    data_sets = sum(each["data_sets"] for each in blocks)
     sums = {answer: np.sum([each["found"][answer] for each in blocks], axis=0) for answer in blocks[0]["found"]}
-    means = {answer: float(total / count) if count else math.nan for answer, (total, count) in sums.items()}
+    # Ties are rare: a share of one in twenty data sets, or fewer, would tell of chance.
+    enough = {answer: total / count for answer, (total, count) in sums.items() if 20 * count > data_sets}
+    means = {answer: float(enough.get(answer, math.nan)) for answer in sums}
     naive = means.pop("naive width")
     told = {answer: mean / naive if answer.endswith("width") else mean for answer, mean in means.items()}
-    return {"setting": name, "data_sets": sum(each["data_sets"] for each in blocks), **told}
+    return {"setting": name, "data_sets": data_sets, **told}
 
 
 def judged(truth: np.ndarray, est: Estimate) -> dict[str, float]:

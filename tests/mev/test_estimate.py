@@ -308,7 +308,7 @@ def test_the_order_of_paired_columns_does_not_matter(rows: int) -> None:
         lambda est: est.probability_best().sort_index().to_numpy(),
         lambda est: sorted(each.interval for each in est.lift().options),
     ):
-        np.testing.assert_allclose(ask(one), ask(other), rtol=1e-9)  # type: ignore[no-untyped-call]
+        np.testing.assert_allclose(ask(one), ask(other), rtol=1e-9)
     assert set(one.best_set()) == set(other.best_set())
 
 
@@ -325,11 +325,11 @@ def test_who_beats_the_control_leaves_it_no_chance_to_be_the_best() -> None:
 
 def test_own_intervals_are_exact_with_few_data() -> None:
     rates = mm.estimate(successes=[0, 2, 20], trials=20).problem.own_intervals(0.95)
-    expected = [stats.binomtest(k, 20).proportion_ci() for k in (0, 2, 20)]
-    np.testing.assert_allclose(rates, [(each.low, each.high) for each in expected], atol=1e-9)
+    exact = [stats.binomtest(k, 20).proportion_ci() for k in (0, 2, 20)]
+    np.testing.assert_allclose(rates, [(each.low, each.high) for each in exact], atol=1e-9)
     means = mm.estimate([[0.0, 1.0], [0.0, 1.0, 2.0]], lower_is_better=True).problem.own_intervals(0.9)
-    expected = [stats.ttest_1samp(values, 0.0).confidence_interval(0.9) for values in ([0.0, 1.0], [0.0, 1.0, 2.0])]
-    np.testing.assert_allclose(means, [(each.low, each.high) for each in expected])
+    students = [stats.ttest_1samp(values, 0.0).confidence_interval(0.9) for values in ([0.0, 1.0], [0.0, 1.0, 2.0])]
+    np.testing.assert_allclose(means, [(each.low, each.high) for each in students])
 
 
 def test_a_winner_that_is_not_the_likely_best_is_noted() -> None:

@@ -75,8 +75,10 @@ def moderated_covariances(covariances: np.ndarray, freedom: float) -> np.ndarray
     """
     doubtful = np.flatnonzero(covariances.diagonal() > 0)
     among, options = covariances[np.ix_(doubtful, doubtful)], len(doubtful)
+    if options < 3 or not math.isfinite(freedom):
+        return covariances
     apart, dimensions = differences_from_average(among), options - 1
-    if options < 3 or not math.isfinite(freedom) or not apart.any():
+    if not apart.any():
         return covariances
     own = _own_variances(apart, freedom)
     weights = 1 / own

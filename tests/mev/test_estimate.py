@@ -329,7 +329,7 @@ def test_own_intervals_are_exact_with_few_data() -> None:
     np.testing.assert_allclose(rates, [(each.low, each.high) for each in exact], atol=1e-9)
     means = mm.estimate([[0.0, 1.0], [0.0, 1.0, 2.0]], lower_is_better=True).problem.own_intervals(0.9)
     students = [stats.ttest_1samp(values, 0.0).confidence_interval(0.9) for values in ([0.0, 1.0], [0.0, 1.0, 2.0])]
-    np.testing.assert_allclose(means, [(each.low, each.high) for each in students])
+    np.testing.assert_allclose(means, [(float(each.low), float(each.high)) for each in students])
 
 
 def test_a_winner_that_is_not_the_likely_best_is_noted() -> None:

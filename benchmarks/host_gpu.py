@@ -1,8 +1,9 @@
 """Learning in Gymnasium's environments on one GPU, beside PyTorch on the same GPU: steps per second of the environment.
 
     PYTHONPATH=src python benchmarks/host_gpu.py --out host_gpu.json
-    PYTHONPATH=src python benchmarks/host_gpu.py --profile        # where the time of our steps goes
-    PYTHONPATH=src python benchmarks/host_gpu.py --trials         # changes of which only a GPU can tell whether they help
+    PYTHONPATH=src python benchmarks/host_gpu.py profile    # where the time of our steps goes
+    PYTHONPATH=src python benchmarks/host_gpu.py trials     # changes of which only a GPU can tell whether they help
+    PYTHONPATH=src python benchmarks/host_gpu.py compare profile trials     # all of it, which takes less than one after the other
 
 MinAtar's Breakout has one update a step, Atari's games one in four steps; and both are played by eight environments side by side,
 with as many updates a transition as one has. All sides have the same environment, network, batch of 32, replay and updates; ours
@@ -29,14 +30,16 @@ from host_profile import Parts, parts_table
 from host_worlds import source
 from standing import STAND, calls_in, in_turns, stand
 
+WHAT = ("compare", "profile", "trials")
 PACKAGES = ("jax", "torch", "stable-baselines3", "gymnasium", "ale-py", "minatar", "numpy")
 
 
 class Case(NamedTuple):
-    """A side of a comparison."""
+    """A side of a comparison, or what else is measured of it."""
 
     side: str
     load: Load
+    what: str = "compare"
     flags: str = ""
     """XLA's, for a trial of ours."""
     change: str = ""
@@ -50,7 +53,7 @@ class Case(NamedTuple):
 
     @property
     def name(self) -> str:
-        return ", ".join(filter(None, (self.place, self.side, self.change or self.flags)))
+        return ", ".join(filter(None, (self.what, self.place, self.side, self.change or self.flags)))
 
 
 LOADS = (
@@ -59,7 +62,6 @@ LOADS = (
     Load("Breakout", 1, 4, 1),
     Load("Breakout", 8, 4, 1),
     Load("Breakout", 8, 4, 8),
-    Load("Pong", 1, 4, 1),
 )
 TRIED = (LOADS[0], LOADS[1], LOADS[3], LOADS[4])
 """Those on which changes are tried and parts are measured."""
@@ -73,22 +75,26 @@ LOOPS = ("--xla_gpu_enable_command_buffer=+WHILE",)
 
 
 def trials(load: Load) -> Iterator[Case]:
-    """Our DQN as it is, and with what may help it: another way of several updates where there are several, else all else."""
-    several = load.gradient_steps > 1
-    yield Case("dqn", load)
-    yield from (Case("dqn", load, flags=flags) for flags in (LOOPS if several else GRAPHS))
-    yield from (Case("dqn", load, change=change) for change in CHANGES if ("loop" in change) == several)
+    """Our DQN as it is, and with what may help it: ways of several rows and updates where there are several, else all else."""
+    several = {"loop or no loop": load.gradient_steps > 1, "rows at once": load.environments > 1}
+    yield Case("dqn", load, "trials")
+    yield from (Case("dqn", load, "trials", flags=flags) for flags in (LOOPS if load.gradient_steps > 1 else GRAPHS))
+    yield from (
+        Case("dqn", load, "trials", change=change)
+        for change in CHANGES
+        if several.get(change, load.gradient_steps == 1)
+    )
 
 
 def cases(args: argparse.Namespace) -> Iterator[Case]:
     """What is measured, in this order."""
-    tried = QUICK if args.quick else TRIED
-    if args.profile:
-        yield from (Case(side, load) for load in tried for side in OURS)
-    elif args.trials:
+    loads, tried = (QUICK, QUICK) if args.quick else (LOADS, TRIED)
+    if "compare" in args.what:
+        yield from (Case(side, load) for load in loads for side in (*OURS, *PEERS))
+    if "profile" in args.what:
+        yield from (Case(side, load, "profile") for load in tried for side in OURS)
+    if "trials" in args.what:
         yield from (case for load in tried for case in trials(load))
-    else:
-        yield from (Case(side, load) for load in (QUICK if args.quick else LOADS) for side in (*OURS, *PEERS))
 
 
 def side(case: Case, device: str) -> tuple[Advance, str]:
@@ -140,9 +146,12 @@ def environment(case: Case, device: str) -> dict[str, str]:
 
 def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Our host driver beside PyTorch, in steps per second.")
+    parser.add_argument(
+        "what",
+        nargs="*",
+        help="compare: beside PyTorch (the default); profile: where our steps' time goes; trials: changes of our DQN",
+    )
     parser.add_argument("--quick", action="store_true", help="small sizes and short turns, on a CPU")
-    parser.add_argument("--profile", action="store_true", help="say where the time of our steps goes, without peers")
-    parser.add_argument("--trials", action="store_true", help="our DQN with changes that are tried, without peers")
     parser.add_argument("--only", default="", help="cases whose names have this part")
     parser.add_argument("--seconds", type=float, help="of a turn (2, and 0.5 with --quick)")
     parser.add_argument("--repeats", type=int, help="turns of each case (3, and 1 with --quick)")
@@ -150,6 +159,9 @@ def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--out", type=Path, help="a file for the numbers, JSON")
     parser.add_argument(STAND, help=argparse.SUPPRESS)
     found = parser.parse_args(argv)
+    if wrong := {*found.what} - {*WHAT}:
+        parser.error(f"what is measured is {', '.join(WHAT)}, not {', '.join(sorted(wrong))}")
+    found.what = found.what or ["compare"]
     found.device = "cpu" if found.quick else found.device
     found.seconds = found.seconds or (0.5 if found.quick else 2.0)
     found.repeats = found.repeats or (1 if found.quick else 3)
@@ -157,15 +169,17 @@ def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 def rate_of(case: Case, args: argparse.Namespace) -> Callable[[], dict[str, Any]]:
-    """What a case does in its turns: so many calls that they fill the time, the first ones after the warm-up."""
+    """What a case does in its turns: it warms up in the first one, then so many calls that they fill the time."""
     advance, device = side(case, args.device)
-    load, calls = case.load, 0
+    load, calls, warm = case.load, 0, False
 
     def turn() -> dict[str, Any]:
-        nonlocal calls
-        if not calls:
+        nonlocal calls, warm
+        if not warm:
             advance(2 * load.warmup // load.environments)
-            calls = calls_in(advance, args.seconds, load.train_every)
+            warm = True
+            return {}
+        calls = calls or calls_in(advance, args.seconds, load.train_every)
         begin = time.perf_counter()
         advance(calls)
         took = time.perf_counter() - begin
@@ -179,14 +193,20 @@ def main(argv: Sequence[str] | None = None) -> None:
     every = {case.name: case for case in cases(args)}
     if args.stand is not None:
         case = every[args.stand]
-        stand(Parts(host_agent(case.side, case.load), args.seconds).turn if args.profile else rate_of(case, args))
+        stand(
+            Parts(host_agent(case.side, case.load), args.seconds).turn
+            if case.what == "profile"
+            else rate_of(case, args)
+        )
         return
     own = sys.argv[1:] if argv is None else list(argv)
     chosen = {name: environment(case, args.device) for name, case in every.items() if args.only in name}
     answers = {every[name]: found for name, found in in_turns(__file__, chosen, own, args.repeats).items()}
     about = versions()
     print(", ".join(f"{name} {number}" for name, number in about.items()))
-    print(parts_table(answers) if args.profile else table(answers))
+    for what in args.what:
+        own_answers = {case: found for case, found in answers.items() if case.what == what}
+        print(parts_table(own_answers) if what == "profile" else table(own_answers))
     if args.out is not None:
         numbers = {case.name: found for case, found in answers.items()}
         args.out.write_text(json.dumps({"versions": about, "options": own, "turns": numbers}, indent=1))

@@ -38,14 +38,21 @@ class Parts:
     def __init__(self, agent: Any, seconds: float) -> None:
         self.driver, self.seconds = agent.driver, seconds
         self.advance, self.calls = advancing(agent), 0
+        self.memory: dict[str, float] = {}
         self.spent = dict.fromkeys(PARTS, 0.0)
 
     def turn(self) -> dict[str, Any]:
-        """Microseconds of a step by its parts, of each call alone, and what memory the calls and the replay take."""
+        """Microseconds of a step by its parts, of each call alone, and what memory the calls and the replay take.
+
+        The first turn only warms up.
+        """
         driver = self.driver
-        if not self.calls:
+        if not self.memory:
             self.advance(2 * driver.choice.settings.warmup // driver.world.n)
-            self.alone, self.memory = self._alone(), self._memory()
+            self.memory = self._memory()
+            return {}
+        if not self.calls:
+            self.alone = self._alone()
             self._watch()
             self.calls = calls_in(self.advance, self.seconds, driver.choice.host.train_every)
         self.spent.update(dict.fromkeys(PARTS, 0.0))

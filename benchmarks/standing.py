@@ -1,7 +1,7 @@
 """Cases that stand ready in a process each and take turns: for those that take longer to prepare than to measure.
 
-Each process imports and makes what it needs while the others do; after that one runs at a time. The first turn, which compiles,
-does not count. One that fails is named, with the last lines that it said, and left out.
+Each process imports and makes what it needs while the others do, and so all take their first turn at once: it compiles and warms
+up, and does not count. After that one runs at a time. One that fails is named, with the last lines that it said, and left out.
 """
 
 from __future__ import annotations
@@ -44,20 +44,26 @@ class Standing:
         )
         return cls(name, process, errors)
 
-    def turn(self) -> bool:
-        """Have it take a turn; False if it cannot."""
+    def go(self) -> None:
+        """Have it take a turn, and do not wait for it."""
         assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        try:
+        with suppress(BrokenPipeError):  # then it has no answer either
             print("go", file=self.process.stdin, flush=True)
-        except BrokenPipeError:
-            return self._left_out()
+
+    def answer(self) -> bool:
+        """Wait until its turn is over; False if it could not take it."""
+        assert self.process.stdout is not None
         for line in self.process.stdout:
             if line.startswith(MARK):
                 self.answers.append(json.loads(line.removeprefix(MARK)))
                 print(f"{self.name}: {self.answers[-1].get('rate')}", file=sys.stderr, flush=True)
                 return True
         return self._left_out()
+
+    def turn(self) -> bool:
+        """Have it take a turn, and wait for it; False if it cannot."""
+        self.go()
+        return self.answer()
 
     def _left_out(self) -> bool:
         self.errors.seek(0)
@@ -88,8 +94,10 @@ def in_turns(
     """What each case answered in its turns; ``cases`` are names, and what a case has in its environment beside ours."""
     everyone = [Standing.start(sys.executable, script, name, options, env) for name, env in cases.items()]
     try:
-        left = everyone
-        for _ in range(1 + repeats):
+        for each in everyone:
+            each.go()
+        left = [each for each in everyone if each.answer()]
+        for _ in range(repeats):
             left = [each for each in left if each.turn()]
         return {each.name: each.answers[1:] for each in left}
     finally:

@@ -29,7 +29,7 @@ from maxmean.lab.change import change
 from maxmean.lab.claims import MARGIN, Measured, judge
 from maxmean.lab.engines import make_engine
 from maxmean.lab.errors import LabError
-from maxmean.lab.experiment import Results, plain
+from maxmean.lab.experiment import Results, Shard, plain
 from maxmean.lab.experiments import EXPERIMENTS
 from maxmean.lab.experiments.minatar import forecast, hours, parts, study
 from maxmean.lab.experiments.minatar.ends import mean_over_games
@@ -51,8 +51,8 @@ from maxmean.lab.experiments.minatar.variants import (
 )
 from maxmean.lab.gpu import Gpu, Load, Sharing
 from maxmean.lab.progress import Silent, make_reporter
-from maxmean.lab.run import SHIPPED, ExperimentJob, load, reproduce
-from maxmean.lab.store import Store, StudyPlan
+from maxmean.lab.run import SHIPPED, ExperimentJob, left_to_do, load, reproduce
+from maxmean.lab.store import DamagedError, Store, StudyPlan
 from maxmean.lab.tables import read_table
 from maxmean.lab.tasks import Task
 from maxmean.storage import as_parquet
@@ -167,7 +167,8 @@ def test_the_studys_longer_runs_are_those_of_the_papers_scale() -> None:
         kinds = {"single": SINGLE, "maxmin": MAXMIN, "heads": HEADS}
         agents = [f"{kind}={','.join(name for name in group.agents if name in names)}" for kind, names in kinds.items()]
         where = [f"games={group.game}", f"learning_rates={group.learning_rate}", "seeds=5"]
-        own += MINATAR.shards(ExperimentJob.of(MINATAR, "paper", [*where, *agents]).settings, 0)
+        (shard,) = MINATAR.shards(ExperimentJob.of(MINATAR, "paper", [*where, *agents]).settings, 0)
+        own.append(replace(shard, part=shard.part | {"seeds": [*group.seeds_among(5)]}))
     study = [shard for shard in MINATAR.shards(MINATAR.settings("study"), 0) if shard.settings["steps"] > STEPS]
     assert [shard.key for shard in study] == [shard.key for shard in own]
     assert own[0].key == "5b0d2655cb66dc3124b8"
@@ -1022,7 +1023,7 @@ def test_a_gpu_is_shared_where_there_is_one(there: bool, usual: str, monkeypatch
     chosen: list[object] = []
     monkeypatch.setattr("maxmean.lab.gpu.has_gpu", lambda: there)
     monkeypatch.setattr("maxmean.lab.engines.make_engine", lambda *given: chosen.append(given[:2]))
-    monkeypatch.setattr(MINATAR, "forecast", lambda settings, say, workers: f"with {workers}")
+    monkeypatch.setattr(MINATAR, "forecast", lambda settings, left, say, workers: f"with {workers}")
     assert maxmean("reproduce", "minatar", "--set", "together=true", "--workers", "3", "--dry-run").stdout == "with 3\n"
     maxmean("reproduce", "minatar", "--dry-run")  # a run is a shard
     together = ("reproduce", "minatar", "--set", "together=true", "--dry-run", "--engine")
@@ -1044,6 +1045,36 @@ def test_what_runs_besides_and_what_does_not_is_said(monkeypatch: pytest.MonkeyP
     assert maxmean("reproduce", "minatar", "--set", groups, "--dry-run", "--quiet").stderr == ""
 
 
+def foretold(settings: Settings) -> str:
+    """What is said of a study of which nothing is there yet."""
+    return MINATAR.forecast(settings, MINATAR.shards(settings, 0), print)
+
+
+def test_only_what_is_left_is_foretold(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """One of three groups is there: of the others, each takes an hour. One that is damaged is left to do, and stays there."""
+    monkeypatch.setattr(forecast, "has_gpu", lambda: False)
+    monkeypatch.setattr(forecast, "cost_of", lambda agents, *_, **__: Cost(tuple(agents), 1, "1 MiB", 1.0, 3600.0))
+    settings = replace(TINY, besides=("breakout@1e-4 ddqn", "breakout@1e-5 ddqn"))
+    job, store = ExperimentJob(MINATAR, "custom", settings), Store(tmp_path)
+    shards = MINATAR.shards(settings, seed=3)
+    assert [each.key for each in left_to_do(job, store, 3)] == [each.key for each in shards]
+    monkeypatch.setattr(Store, "has", lambda self, shard, layout: shard.key == shards[1].key)
+    left = left_to_do(job, store, 3)
+    assert [each.key for each in left] == [shards[0].key, shards[2].key]
+    said = MINATAR.forecast(settings, left, print)
+    assert "minatar: 2 shards, 4 runs" in said
+    assert "2.0 hours on one" in said
+    assert "every game:\n  1.0 hours for breakout@10^-5 ddqn\n\n" in said
+
+    def damaged(self: Store, shard: Shard, layout: object) -> bool:
+        raise DamagedError("it is damaged")
+
+    monkeypatch.setattr(Store, "has", damaged)
+    assert len(left_to_do(job, store, 3)) == 3
+    monkeypatch.setattr(Store, "has", lambda *_: True)
+    assert MINATAR.forecast(settings, left_to_do(job, store, 3), print) == "minatar: nothing is left to do"
+
+
 def test_runs_on_cores_are_foretold_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
     """Six runs of an hour: two rounds on four cores, one on two such machines; a shard of all takes its time alone."""
     hour = Cost(("dqn",), 1, "1 MiB", 1.0, 3600.0)
@@ -1051,10 +1082,10 @@ def test_runs_on_cores_are_foretold_side_by_side(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(forecast, "cost_of", lambda *_, **__: hour)
     monkeypatch.setattr("maxmean.cluster.cores", lambda: 4)
     apart = MINATAR.settings("quick")
-    said = MINATAR.forecast(apart, print)
+    said = foretold(apart)
     assert "2.0 hours on one machine" in said
     assert "   2: 1.0 hours" in said
-    assert "2.0 hours on one machine" in MINATAR.forecast(replace(apart, together=True), print)  # two shards
+    assert "2.0 hours on one machine" in foretold(replace(apart, together=True))  # two shards
 
 
 def test_the_cost_of_each_further_group_is_foretold(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -1066,7 +1097,7 @@ def test_the_cost_of_each_further_group_is_foretold(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(forecast, "has_gpu", lambda: False)
     monkeypatch.setattr(forecast, "cost_of", cost_of)
     groups = ("breakout@1e-4 dqn seeds=2-6", "freeway@1e-5 dqn", "breakout@10^-4.5 ddqn bdqn")
-    said = MINATAR.forecast(replace(TINY, besides=groups), print)
+    said = foretold(replace(TINY, besides=groups))
     assert "minatar: 3 shards, 11 runs" in said
     assert "9.0 hours on one" in said
     assert (
@@ -1074,7 +1105,7 @@ def test_the_cost_of_each_further_group_is_foretold(monkeypatch: pytest.MonkeyPa
         "  5.0 hours for breakout@10^-4 dqn seeds=2-6\n"
         "  2.0 hours for breakout@10^-4.5 ddqn bdqn\n"
     ) in said
-    assert "besides" not in MINATAR.forecast(TINY, print)
+    assert "besides" not in foretold(TINY)
 
 
 def test_groups_of_other_lengths_are_foretold_by_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -1087,12 +1118,12 @@ def test_groups_of_other_lengths_are_foretold_by_their_own(monkeypatch: pytest.M
 
     monkeypatch.setattr(forecast, "has_gpu", lambda: False)
     monkeypatch.setattr(forecast, "cost_of", cost_of)
-    said = MINATAR.forecast(replace(TINY, besides=("breakout@1e-4 dqn bdqn steps=500",)), print)
+    said = foretold(replace(TINY, besides=("breakout@1e-4 dqn bdqn steps=500",)))
     assert "minatar: 2 shards, 2 runs of 300 steps and 4 runs of 500 steps, 2,600 run-steps" in said
     assert "  5.0 hours for breakout@10^-4 dqn bdqn steps=500\n" in said
     assert "8.0 hours on one" in said
     tried.clear()
-    assert "8.0 hours on one" in MINATAR.forecast(replace(TINY, besides=("breakout@1e-4 dqn steps=500",)), print)
+    assert "8.0 hours on one" in foretold(replace(TINY, besides=("breakout@1e-4 dqn steps=500",)))
     assert tried == [("dqn",)]
 
 
@@ -1120,7 +1151,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> Calibration:
 
 def test_shards_side_by_side_are_foretold_side_by_side(gpu: Calibration) -> None:
     """Three shards of three hours each: two take four hours together, the third three alone, and seven is less than nine."""
-    said = MINATAR.forecast(replace(TINY, besides=("breakout@1e-4 ddqn", "breakout@1e-5 ddqn")), print)
+    said = foretold(replace(TINY, besides=("breakout@1e-4 ddqn", "breakout@1e-5 ddqn")))
     assert "minatar: 3 shards, 6 runs of 300 steps, 1,800 run-steps on stand-in\n" in said
     assert "2: 150 run-steps/s (1.50 times the work of one); 3: " in said
     assert "7.0 hours on one GPU like this, 2 shards at once; 9.0 hours one after the other.\n" in said
@@ -1130,10 +1161,10 @@ def test_shards_side_by_side_are_foretold_side_by_side(gpu: Calibration) -> None
 
 def test_games_take_what_was_measured_of_them(gpu: Calibration, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three hours of DQN on Breakout are 4.11 on Seaquest, where its steps take 1.37 times as long."""
-    said = MINATAR.forecast(replace(TINY, games=("breakout", "seaquest")), print)
+    said = foretold(replace(TINY, games=("breakout", "seaquest")))
     assert " 3.00-4.11  1 MiB, dqn" in said
     monkeypatch.setattr(hours, "TESTS", {"breakout": 0.25, "seaquest": 0.0})
-    said = MINATAR.forecast(replace(TINY, games=("seaquest", "breakout")), print)  # tried on Seaquest
+    said = foretold(replace(TINY, games=("seaquest", "breakout")))  # tried on Seaquest
     assert f" {3.0 / 1.37 / 0.75:.2f}-3.00  1 MiB, dqn" in said
 
 
@@ -1195,7 +1226,7 @@ def test_costs_on_a_gpu_are_found_by_another_process() -> None:
     """On a CPU, which does what it is told of many runs in one program."""
     some = Sharing(None, {}, {}, overlapping=False)
     said: list[str] = []
-    ((kind, cost),) = forecast._costs_on_gpu(TINY, some, said.append).items()
+    ((kind, cost),) = forecast._costs_on_gpu(TINY, TINY.parts, some, said.append).items()
     assert kind == (("dqn",), 2, 300)
     assert cost.runs == 2
     assert cost.seconds == pytest.approx(2 * 300 / cost.rate)

@@ -53,7 +53,7 @@ def reproduce(
     dry_run: Annotated[
         bool,
         typer.Option(
-            "--dry-run", metavar="", help="Only print how much work it is; for minatar after a short calibration."
+            "--dry-run", metavar="", help="Only print how much work is left; for minatar after a short calibration."
         ),
     ] = False,
     out: Annotated[str, typer.Option("--out", metavar="DIR", help="Where results are kept.")] = DEFAULT_OUT,
@@ -90,7 +90,7 @@ def reproduce(
     from ..lab.gpu import has_gpu
     from ..lab.progress import make_reporter
     from ..lab.report import check_report, write_report
-    from ..lab.run import ExperimentJob
+    from ..lab.run import ExperimentJob, left_to_do
     from ..lab.run import reproduce as run
     from ..lab.store import Store
     from . import CommandError
@@ -111,6 +111,7 @@ def reproduce(
     wants_gpu = any(job.experiment.on_gpu(job.settings) is not None for job in jobs)
     usual = "processes" if not wants_gpu else "gpu" if has_gpu() else "inline"
     chosen = make_engine(engine or usual, workers, address, None if quiet else console)
+    store = Store(out)
     if dry_run:
         if wants_gpu and has_gpu() and engine in ("processes", "ray"):
             console.print(
@@ -118,9 +119,12 @@ def reproduce(
             )
         at_once = 1 if engine == "inline" else workers
         for job in jobs:
-            print(job.experiment.forecast(job.settings, lambda text: console.print(text, markup=False), at_once))
+            every, left = len(job.experiment.parts(job.settings)), left_to_do(job, store, seed)
+            if len(left) < every:
+                kept = f"{every - len(left)} of {every} shards are in {str(out)!r} already"
+                print(f"{job.experiment.name}: {kept}; for the others:")
+            print(job.experiment.forecast(job.settings, left, lambda text: console.print(text, markup=False), at_once))
         return
-    store = Store(out)
     folder = store.root / "report"
     check_report(store, folder)  # now, not after hours of computing
     begin = time.monotonic()

@@ -126,6 +126,41 @@ class Line(SilentReporter):
         return f"{self.at:,} of {self.steps:,} steps ({share:.0%})  {rate * self.runs:,.0f} steps/s  {left} left  {self.latest}"
 
 
+class Times:
+    """Seconds by what they were spent on. What is done for the first time is compiled then, so that it is counted apart.
+
+    >>> times = Times()
+    >>> times.spent = {"learning": 6.0, "tests": 2.0}
+    >>> times.first = 2.0
+    >>> print(times)
+    10 s: learning 60%, tests 20%, compiling and the first of each 20%.
+    """
+
+    def __init__(self) -> None:
+        self.spent: dict[str, float] = {}
+        self.first = 0.0
+
+    @contextmanager
+    def __call__(self, what: str) -> Iterator[None]:
+        begin = time.monotonic()
+        yield
+        seconds = time.monotonic() - begin
+        if what in self.spent:
+            self.spent[what] += seconds
+        else:
+            self.spent[what] = 0.0
+            self.first += seconds
+
+    @property
+    def total(self) -> float:
+        return self.first + sum(self.spent.values())
+
+    def __str__(self) -> str:
+        parts = self.spent | {"compiling and the first of each": self.first}
+        shares = ", ".join(f"{what} {seconds / self.total:.0%}" for what, seconds in parts.items())
+        return f"{self.total:,.0f} s: {shares}."
+
+
 def make_reporter(console: Console, quiet: bool, steps: int, runs: int, begin: int) -> SilentReporter:
     return SilentReporter() if quiet else Line(console, steps, runs, begin)
 

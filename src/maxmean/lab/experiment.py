@@ -123,9 +123,11 @@ class Experiment(ABC, Generic[S]):
         """A shard in few words, to tell its lines from another's."""
         return " ".join(map(str, part.values()))
 
-    def forecast(self, settings: S, say: Callable[[str], None], workers: int | None = None) -> str:
-        """What the work will take, in words, with so many workers; ``say`` hears what is being measured meanwhile."""
-        return f"{self.name}: {len(self.parts(settings))} shards"
+    def forecast(
+        self, settings: S, left: Sequence[Shard], say: Callable[[str], None], workers: int | None = None
+    ) -> str:
+        """What the shards that are left will take, in words, with so many workers; ``say`` hears what is being measured."""
+        return f"{self.name}: {len(left)} shards"
 
     @abstractmethod
     def figures(self, results: Results[S]) -> dict[str, Figure]:

@@ -28,6 +28,7 @@ __all__ = [
     "Judged",
     "Summary",
     "judge_all",
+    "left_to_do",
     "load",
     "load_best",
     "nothing",
@@ -102,11 +103,29 @@ def reproduce(jobs: Sequence[ExperimentJob], store: Store, engine: ShardEngine, 
     return Summary(len(tasks) - len(failed), kept, tuple(failed))
 
 
+def left_to_do(job: ExperimentJob, store: Store, seed: int) -> list[Shard]:
+    """The shards that :func:`reproduce` would compute now; nothing is changed."""
+    left = []
+    for shard in job.experiment.shards(job.settings, seed):
+        try:
+            if _stored(store, job, shard):
+                continue
+        except DamagedError:
+            pass
+        left.append(shard)
+    return left
+
+
+def _stored(store: Store, job: ExperimentJob, shard: Shard) -> bool:
+    """Whether a shard is there and can be used; raises :class:`DamagedError` if it is there and cannot."""
+    own = job.experiment.settings_of(job.settings, shard)
+    return store.has(shard, job.experiment.layout(own, shard.part))
+
+
 def _reuse(store: Store, job: ExperimentJob, shard: Shard, report: Reporter) -> bool:
     """Take a shard as it is stored, if it can be used; one that is damaged goes, and ``report`` hears of it."""
-    own = job.experiment.settings_of(job.settings, shard)
     try:
-        if not store.has(shard, job.experiment.layout(own, shard.part)):
+        if not _stored(store, job, shard):
             return False
     except DamagedError as error:
         report.say(escaped(f"{error}; it is computed again"))

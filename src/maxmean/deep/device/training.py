@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from ..core.memory import Need, fitting, refuse_too_much
 from ..directory import clear, held, writing
 from ..places import refuse_spread
 from ..policy import Policy
-from ..progress import SilentReporter, interruptible, make_reporter, standard_error
+from ..progress import SilentReporter, Times, interruptible, make_reporter, standard_error
 from ..records import Records
 from ..runs import file_name
 from ..settings import Settings
@@ -34,6 +34,8 @@ from .memory import need
 from .plan import TrainingPlan, describe_environment
 
 CHECKPOINT_INTERVAL = 50_000
+LONG = 60.0
+"""Seconds; a training that took longer says at its end what they were spent on."""
 
 
 @dataclass(frozen=True)
@@ -188,6 +190,7 @@ class Session:
     folder: Path | None
     checkpoint_interval: int
     on_record: Callable[[dict[str, Any]], None] | None
+    times: Times = field(default_factory=Times)
 
     def run(self, workers: int, reporter: SilentReporter, stopped: Callable[[], bool]) -> bool:
         """Train to the end; true unless stopped before."""
@@ -196,21 +199,27 @@ class Session:
         with ThreadPoolExecutor(1 if self.blocks[0].compiled.batched else workers) as pool:
             while (step := min(block.step for block in self.blocks)) < self.steps:
                 stop = self._next_test(step)
-                self._advance(pool, stop, reporter, stopped)
+                with self.times("learning"):
+                    self._advance(pool, stop, reporter, stopped)
                 if any(block.step < stop for block in self.blocks):
                     return self._stop(reporter)
-                for block, found in zip(self.blocks, pool.map(lambda block: block.measure(), self.blocks), strict=True):
-                    for row in self.records.add(block.runs, block.step, found):
-                        self._heed(row, warned, reporter)
-                reporter.record(self.records)
-                if self.folder:
-                    with writing(self.folder / "records.parquet"):
-                        self.records.write(self.folder)
-                if stop - kept_at >= self.checkpoint_interval or stop >= self.steps:
-                    self._keep()
-                    kept_at = stop
+                with self.times("tests and bias estimates"):
+                    measured = list(pool.map(lambda block: block.measure(), self.blocks))
+                with self.times("files"):
+                    for block, found in zip(self.blocks, measured, strict=True):
+                        for row in self.records.add(block.runs, block.step, found):
+                            self._heed(row, warned, reporter)
+                    reporter.record(self.records)
+                    if self.folder:
+                        with writing(self.folder / "records.parquet"):
+                            self.records.write(self.folder)
+                    if stop - kept_at >= self.checkpoint_interval or stop >= self.steps:
+                        self._keep()
+                        kept_at = stop
                 if stopped() and stop < self.steps:
                     return self._stop(reporter)
+        if self.times.total > LONG:
+            reporter.say(str(self.times))
         return True
 
     def _stop(self, reporter: SilentReporter) -> bool:

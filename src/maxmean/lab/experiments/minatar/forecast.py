@@ -13,6 +13,7 @@ from ...children import Child, LostError, stop
 from ...errors import LabError
 from ...gpu import Sharing, has_gpu, shared_gpu
 from ...tasks import Task
+from .groups import SEEDS_APART
 from .hours import makespan, on_game, side_by_side
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 Kind = tuple[tuple[str, ...], int, int]
 """Agents, a number of seeds and one of steps: what decides how long a shard takes on a game."""
+Parts = Sequence[tuple[Mapping[str, Any], int]]
+"""Parts of the study that are left to do, and their numbers of steps."""
 Say = Callable[[str], None]
 
 
@@ -37,28 +40,30 @@ class Cost:
 
 
 def forecast(settings: Settings, tasks: Sequence[Task], say: Say, workers: int | None = None) -> str:
-    """The plan in words. One shard of each group is tried for some hundred steps, on the first game.
+    """What these tasks take, in words. One shard of each group is tried for some hundred steps, on the first game.
 
     On a GPU that is done by other processes, as the shards themselves are; then several are tried side by side.
     """
+    parts = [(_own(task.shard.part), task.settings.steps) for task in tasks]
     if has_gpu():
         with shared_gpu(tasks, say) as sharing:
             if sharing.gpu is not None:
-                costs = _costs_on_gpu(settings, sharing, say)
+                costs = _costs_on_gpu(settings, parts, sharing, say)
                 together = calibrate(sharing.longest_first(tasks), sharing, say, workers)
-                return _in_words(settings, costs, sharing.gpu.name, together)
+                return _in_words(settings, parts, costs, sharing.gpu.name, together)
     import jax
 
     batched = jax.default_backend() != "cpu"
-    costs = dict(_costs(settings, say, batched=batched))
-    return _in_words(settings, costs, jax.devices()[0].device_kind, Calibration(1) if batched else None)
+    costs = dict(_costs(settings, parts, say, batched=batched))
+    return _in_words(settings, parts, costs, jax.devices()[0].device_kind, Calibration(1) if batched else None)
 
 
-def _in_words(settings: Settings, costs: Mapping[Kind, Cost], device: str, together: Calibration | None) -> str:
+def _in_words(
+    settings: Settings, parts: Parts, costs: Mapping[Kind, Cost], device: str, together: Calibration | None
+) -> str:
     """``together`` says how many shards a GPU has at once; without, they are on the machine's cores."""
     from ....cluster import cores
 
-    parts = settings.parts
     kinds = Counter(_kind(*part) for part in parts)
     runs: Counter[int] = Counter()
     for (agents, seeds, steps), count in kinds.items():
@@ -86,14 +91,14 @@ def _in_words(settings: Settings, costs: Mapping[Kind, Cost], device: str, toget
             f"{cost.memory}, {' '.join(cost.agents)}"
         )
     slots = 1 if together is not None or settings.together else cores()
-    if settings.added:
-        lines += ["", "Of that, the groups besides every agent on every game:"]
+    added = []
     for group in settings.added:
-        own = [
-            hours(part, group.steps_among(settings.steps))
-            for part in group.parts(settings.seeds, together=settings.together)
-        ]
-        lines.append(f"  {_time(makespan(own, slots))} for {group}")
+        steps = group.steps_among(settings.steps)
+        its = [(part, steps) for part in group.parts(settings.seeds, together=settings.together)]
+        if own := [hours(*part) for part in parts if part in its]:
+            added.append(f"  {_time(makespan(own, slots))} for {group}")
+    if added:
+        lines += ["", "Of that, the groups besides every agent on every game:", *added]
     every = [hours(*part) for part in parts]
     lines += ["", *_total(every, slots, together)]
     lines += [f"  {n:>2}: {_time(makespan(every, n * slots))}" for n in (2, 4, 8) if n <= len(parts)]
@@ -131,10 +136,10 @@ def _remarks(settings: Settings, together: Calibration | None) -> list[str]:
     return [*lines, "On a cluster: the same command with --engine ray --address auto instead of --dry-run."]
 
 
-def _costs(settings: Settings, say: Say, *, batched: bool) -> Iterator[tuple[Kind, Cost]]:
+def _costs(settings: Settings, parts: Parts, say: Say, *, batched: bool) -> Iterator[tuple[Kind, Cost]]:
     """What a shard of each kind takes on the first game; those that differ in their length alone are tried once."""
     tried: dict[tuple[tuple[str, ...], int], Cost] = {}
-    for agents, seeds, steps in dict.fromkeys(_kind(*part) for part in settings.parts):
+    for agents, seeds, steps in dict.fromkeys(_kind(*part) for part in parts):
         if (agents, seeds) not in tried:
             say(f"trying {', '.join(agents)} with {seeds} seed{'s' * (seeds > 1)} for some hundred steps ...")
             tried[agents, seeds] = cost_of(agents, seeds, settings, batched=batched)
@@ -142,9 +147,9 @@ def _costs(settings: Settings, say: Say, *, batched: bool) -> Iterator[tuple[Kin
         yield (agents, seeds, steps), replace(cost, seconds=cost.seconds * steps / settings.steps)
 
 
-def _costs_on_gpu(settings: Settings, sharing: Sharing, say: Say) -> dict[Kind, Cost]:
+def _costs_on_gpu(settings: Settings, parts: Parts, sharing: Sharing, say: Say) -> dict[Kind, Cost]:
     """The same, from another process."""
-    child = Child(_tell_costs, settings, environment=sharing.environment)
+    child = Child(_tell_costs, settings, parts, environment=sharing.environment)
     try:
         while isinstance(heard := child.hear(), str):
             say(heard)
@@ -155,8 +160,8 @@ def _costs_on_gpu(settings: Settings, sharing: Sharing, say: Say) -> dict[Kind, 
     return dict(heard)
 
 
-def _tell_costs(connection: Connection, settings: Settings) -> None:
-    connection.send(list(_costs(settings, connection.send, batched=True)))
+def _tell_costs(connection: Connection, settings: Settings, parts: Parts) -> None:
+    connection.send(list(_costs(settings, parts, connection.send, batched=True)))
 
 
 def cost_of(agents: Sequence[str], seeds: int, settings: Settings, *, batched: bool) -> Cost:
@@ -176,6 +181,11 @@ def cost_of(agents: Sequence[str], seeds: int, settings: Settings, *, batched: b
     if not batched:
         step *= len(trial.blocks) / min(cores(), len(trial.blocks))
     return Cost(tuple(agents), trial.runs, size(trial.need.total), trial.runs / step, step * settings.steps)
+
+
+def _own(part: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A shard's part as its group has it: with another seed of the study, its runs have other seeds."""
+    return {**part, "seeds": [seed % SEEDS_APART for seed in part["seeds"]]}
 
 
 def _kind(part: Mapping[str, Any], steps: int) -> Kind:

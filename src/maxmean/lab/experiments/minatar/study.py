@@ -242,12 +242,13 @@ class MinAtarStudy(Experiment[Settings]):
         first, *others = part["agents"]
         return f"{part['game']}@{power(part['learning_rate'])} {first}{f' and {len(others)} more' if others else ''}"
 
-    def forecast(self, settings: Settings, say: Callable[[str], None], workers: int | None = None) -> str:
+    def forecast(
+        self, settings: Settings, left: Sequence[Shard], say: Callable[[str], None], workers: int | None = None
+    ) -> str:
         from .forecast import forecast
 
-        shards = self.shards(settings, seed=0)
-        tasks = [Task(self, self.settings_of(settings, shard), shard, Path()) for shard in shards]
-        return forecast(settings, tasks, say, workers)
+        tasks = [Task(self, self.settings_of(settings, shard), shard, Path()) for shard in left]
+        return forecast(settings, tasks, say, workers) if tasks else f"{self.name}: nothing is left to do"
 
     def compute(self, settings: Settings, part: Mapping[str, Any], rng: np.random.Generator) -> pd.DataFrame:
         return self._train(settings, part, None, None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tomllib
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -14,7 +13,7 @@ import pandas as pd
 from minatar_note import note_tables
 from page_parts import as_cell, as_table, between_marks, game_title, with_interval
 
-from maxmean.lab.claims import BEYOND, IN_PART, Verdict, by_origin
+from maxmean.lab.claims import BEYOND, Verdict, by_origin, tally
 from maxmean.lab.experiment import Results
 from maxmean.lab.experiments import EXPERIMENTS
 from maxmean.lab.experiments.ads.figures import errors_of as ad_errors
@@ -69,12 +68,7 @@ def pages() -> dict[str, str]:
 
 def count(judged: Sequence[Verdict]) -> str:
     """How many claims hold, fail or stay undecided; those beyond the paper are counted apart."""
-    return "".join(
-        f"Of {len(some)} claims{of}, **{found['holds']} hold, {found[IN_PART]} hold in part, {found['fails']} fail and "
-        f"{found['undecided']} are undecided**.\n"
-        for of, some in zip(("", f" {BEYOND}"), by_origin(judged), strict=True)
-        if some and (found := Counter(verdict.verdict for verdict in some))
-    )
+    return "".join(f"{tally(some)}\n" for some in by_origin(judged) if some)
 
 
 def verdict_table(judged: Sequence[Verdict], sentences: Mapping[str, Mapping[str, str]]) -> str:

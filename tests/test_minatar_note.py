@@ -75,8 +75,8 @@ def test_the_verdicts_are_those_of_the_claims(page: str, verdicts: dict[str, Ver
 
 def test_covariances(page: str, ends: Ends) -> None:
     games = ends.games_with("ke*-bdqn", "ke-bdqn")
-    assert "KE-BDQN's bias is below zero in all four games, `ke*-bdqn`'s above zero in all four." in page
-    assert len(games) == 4
+    assert "KE-BDQN's bias is below zero in all five games, `ke*-bdqn`'s above zero in all five." in page
+    assert len(games) == 5
     for game in games:
         assert Measured.mean(ends("bias", game, "ke-bdqn")).high < 0 < Measured.mean(ends("bias", game, "ke*-bdqn")).low
 

@@ -115,8 +115,8 @@ def test_claims_beyond_the_paper_have_a_table_and_a_count_of_their_own() -> None
     assert second.splitlines()[0] == "| claim | beyond the paper | verdict | what we found |"
     assert second.splitlines()[-1] == "| X1 | b | **fails** | It is not. |"
     assert results.count([ours, papers]).splitlines() == [
-        "Of 1 claims, **1 hold, 0 hold in part, 0 fail and 0 are undecided**.",
-        "Of 1 claims beyond the paper, **0 hold, 0 hold in part, 1 fail and 0 are undecided**.",
+        "Of 1 claim 1 holds, 0 hold in part, 0 fail and 0 are undecided.",
+        "Of 1 claim beyond the paper 0 hold, 0 hold in part, 1 fails and 0 are undecided.",
     ]
     assert "(toy, paper scale, beyond the paper)" in results.numbers([ours])
 

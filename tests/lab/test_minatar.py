@@ -788,8 +788,8 @@ def test_the_shipped_study_is_complete_and_of_the_present_settings(shipped: Resu
     found = shipped
     assert found.missing == 0
     assert found.settings == MINATAR.settings("study")
-    # 15 agents on 5 games, 8 and 4 with other learning rates, with 5 seeds; 15 more seeds of 8; 100 tests
-    assert len(found.table) == ((15 * 5 + 8 + 4 + 4) * 5 + 8 * 15) * 100
+    # 16 agents on 5 games, 8 and 4 with other learning rates, with 5 seeds; 15 more seeds of 8; 100 tests
+    assert len(found.table) == ((16 * 5 + 8 + 4) * 5 + 8 * 15) * 100
     assert not found.table.duplicated(["game", "learning_rate", "variant", "seed", "step"]).any()
     assert (found.table["diverged"] == -1).all()
 

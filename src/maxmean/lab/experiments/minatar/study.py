@@ -52,8 +52,8 @@ LONGER = (
 )
 """What the study has of the paper's five million steps. A part of a claim is judged on them as soon as all runs that it compares
 are among them: :mod:`.lengths` has the rule."""
-NEW_AGENTS = tuple(f"{game}@10^-4.5 {PAIRED}" for game in GAMES if game != "seaquest")
-"""Agents that the paper does not have. Seaquest is missing: its runs have not been made yet."""
+NEW_AGENTS = tuple(f"{game}@10^-4.5 {PAIRED}" for game in GAMES)
+"""Agents that the paper does not have."""
 FIFTHS = tuple(f"{name}_fifth_{fifth}" for name in ("value", "bias") for fifth in range(5))
 COUNTED = ("epsilon", "episodes", "bias_pairs", "diverged")
 MEASURED = ("test_return", "bias", "bias_error", "alpha", "scale", "loss", "value", "train_return", *FIFTHS)

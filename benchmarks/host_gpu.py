@@ -75,15 +75,11 @@ LOOPS = ("--xla_gpu_enable_command_buffer=+WHILE",)
 
 
 def trials(load: Load) -> Iterator[Case]:
-    """Our DQN as it is, and with what may help it: ways of several rows and updates where there are several, else all else."""
-    several = {"loop or no loop": load.gradient_steps > 1, "rows at once": load.environments > 1}
+    """Our DQN as it is, and with what may help it: another way of several updates where there are several, else all else."""
+    several = load.gradient_steps > 1
     yield Case("dqn", load, "trials")
-    yield from (Case("dqn", load, "trials", flags=flags) for flags in (LOOPS if load.gradient_steps > 1 else GRAPHS))
-    yield from (
-        Case("dqn", load, "trials", change=change)
-        for change in CHANGES
-        if several.get(change, load.gradient_steps == 1)
-    )
+    yield from (Case("dqn", load, "trials", flags=flags) for flags in (LOOPS if several else GRAPHS))
+    yield from (Case("dqn", load, "trials", change=change) for change in CHANGES if ("loop" in change) == several)
 
 
 def cases(args: argparse.Namespace) -> Iterator[Case]:

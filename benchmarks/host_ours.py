@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from host_peers import BATCH, DISCOUNT, EPSILON, LEARNING_RATE, Advance, Load
 from host_worlds import FRAMES, make
@@ -59,18 +58,6 @@ def replace(driver: Any, name: str, function: Any) -> None:
     driver.program.__dict__[name] = function
 
 
-def copied_early(driver: Any) -> None:
-    """The actions start for the host as soon as they are there, and not when the host asks for them."""
-    act = driver.program.act
-
-    def early(run: Any, rows: Any) -> Any:
-        actions = act(run, rows)
-        actions.copy_to_host_async()
-        return actions
-
-    replace(driver, "act", early)
-
-
 def sent_once(driver: Any) -> None:
     """The message goes to the device once: acting gives it back, to learn from."""
     program = driver.program
@@ -88,34 +75,12 @@ def sent_once(driver: Any) -> None:
     replace(driver, "learn", lambda run, rows: learn(run, there[0]))
 
 
-def rows_at_once(driver: Any) -> None:
-    """The rows of all environments are written by one scatter, and not by a loop."""
-    program = driver.program
-    pack = jax.vmap(program.learning.layout.pack)
-
-    def put(memory: Any, key: Any, rows: Any) -> Any:
-        messages = jax.vmap(program.layout.unpack)(rows)
-        kept = memory if program.frames is None else memory.rows
-        numbers = messages.stored[0] + jnp.cumsum(messages.counts) - messages.counts
-        where = jnp.where(messages.counts, numbers % kept.shape[0], kept.shape[0])
-        kept = kept.at[where].set(pack(messages.transition), mode="drop")
-        if program.frames is not None:
-            kept = program.frames.write(memory._replace(rows=kept), messages.news, messages.seen)
-        return kept, messages.call[0], messages.stored[0] + jnp.sum(messages.counts)
-
-    replace(driver, "_store", put)
-    for name in ("store", "learn"):
-        program.__dict__.pop(name, None)
-
-
 def other_loop(driver: Any) -> None:
     """Several updates of a message are compiled one after the other where they are a loop, and as a loop where they are not."""
     replace(driver, "unrolled", not driver.program.unrolled)
 
 
 CHANGES: dict[str, Callable[[Any], None]] = {
-    "copied early": copied_early,
     "sent once": sent_once,
-    "rows at once": rows_at_once,
     "loop or no loop": other_loop,
 }

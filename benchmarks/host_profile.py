@@ -25,6 +25,9 @@ class Awaited:
     def __init__(self, actions: Any, spent: dict[str, float]) -> None:
         self.actions, self.spent = actions, spent
 
+    def copy_to_host_async(self) -> None:
+        self.actions.copy_to_host_async()
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         begin = time.perf_counter()
         found = np.asarray(self.actions, dtype)

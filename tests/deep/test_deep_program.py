@@ -37,6 +37,7 @@ from maxmean.deep.core.family import Family
 from maxmean.deep.core.replay import Transition
 from maxmean.deep.core.run import Run
 from maxmean.deep.core.update import Batch, Update
+from maxmean.deep.device import block
 from maxmean.deep.device.program import Program
 from maxmean.deep.exploration import HeadPerEpisode
 from maxmean.deep.settings import Settings
@@ -177,6 +178,20 @@ def test_a_run_cut_into_pieces_is_the_same_run() -> None:
     for step in range(50, 110, 20):
         pieces = learn(program, pieces, step, 20)
     assert differences(whole, pieces) == []
+
+
+def test_steps_in_rounds_are_the_same_steps() -> None:
+    """Two rounds of twenty, whose length is compiled, or rounds of seven, and what is left over one at a time."""
+    agent = BDQN(3)
+    program = program_of(agent)
+    begin = together([collect(program, start(program, agent, seed), 0, 50) for seed in range(2)])
+    found = []
+    for length in (1, 7, 20):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(block, "ROUND", length)
+            take = block.Compiled(program, batched=True, limit=100).learn
+        found.append(take(jax.tree.map(jnp.copy, begin), 50, 40))
+    assert differences(found[0], found[1]) == differences(found[0], found[2]) == []
 
 
 def test_a_run_begins_as_its_key_says() -> None:

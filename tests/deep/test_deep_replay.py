@@ -13,8 +13,13 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from deep_toys import QUICK, same, structure
+from maxmean.deep.agents import DQN
 from maxmean.deep.core import replay
-from maxmean.deep.core.replay import RowLayout
+from maxmean.deep.core.family import Family
+from maxmean.deep.core.learning import Learning
+from maxmean.deep.core.replay import RowLayout, Transition
+from maxmean.deep.core.update import Update
+from maxmean.deep.settings import Settings
 
 TYPES = ("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "float32")
 
@@ -106,3 +111,21 @@ def test_only_filled_rows_are_read_and_all_of_them() -> None:
     extremes = jnp.array([0, 2**32 - 1], jnp.uint32)
     assert memory[replay.places(extremes, jnp.int32(5))][:, 0].tolist() == [0, 4]
     assert memory[replay.places(extremes, jnp.int32(1))][:, 0].tolist() == [0, 0]
+
+
+def test_several_rows_at_once_are_those_one_after_the_other() -> None:
+    """Around the end of the replay, with some that do not count, which leave the rows as they are."""
+    layout = RowLayout.of_transitions(replay.form(jnp.int32))
+    learning = Learning(Update(Family.of([DQN()]), None, Settings().learning), layout)  # type: ignore[arg-type]
+    counts = jnp.array([True, False, True, True, False])
+    numbers, own = 5 + jnp.cumsum(counts) - counts, jnp.arange(5)
+    columns = Transition(own, own, own / 2, own == 3, own + 1, own)
+    forms = layout.structure.unflatten(layout.leaves)
+    steps = jax.tree.map(lambda column, form: column.astype(form.dtype), columns, forms)
+    before = jnp.arange(7 * layout.words, dtype=jnp.uint32).reshape(7, -1)
+    after = before
+    for i in range(5):
+        after = learning.remember(after, numbers[i], jax.tree.map(lambda leaf, i=i: leaf[i], steps), counts[i])
+    found = learning.remember_all(before, numbers, steps, counts)
+    np.testing.assert_array_equal(found, after)
+    assert [*np.flatnonzero((found != before).any(axis=1))] == [0, 5, 6]

@@ -20,8 +20,8 @@ H200 = Gpu("NVIDIA H200", 100)
 OWN = {"CUDA_MPS_PIPE_DIRECTORY": "/own", "CUDA_MPS_LOG_DIRECTORY": "/own"}
 
 
-def tasks() -> list[Task]:
-    toy, settings = GpuToy(Path("nowhere")), Settings(shards=3)
+def tasks(shards: int = 3) -> list[Task]:
+    toy, settings = GpuToy(Path("nowhere")), Settings(shards=shards)
     return [Task(toy, settings, shard, Path("nowhere")) for shard in toy.shards(settings, 0)]
 
 
@@ -98,6 +98,17 @@ def test_what_fits_and_what_comes_first() -> None:
     assert found.longest_first(some) == [some[1], some[2], some[0]]
     assert found.fits(some[:2])
     assert not found.fits(some)
+
+
+def test_beside_a_shard_that_fills_the_gpu_comes_one_that_does_not() -> None:
+    """Of five, three are full: the longest one begins, then those that are not, by their length, and then the other two."""
+    some = tasks(5)
+    kinds = ((1.0, False), (5.0, True), (4.0, True), (2.0, False), (3.0, True))
+    loads = {task.shard.key: Load(1, *kind) for task, kind in zip(some, kinds, strict=True)}
+    found = Sharing(H200, loads, {}, overlapping=True)
+    assert [some.index(task) for task in found.mixed(some)] == [1, 3, 0, 2, 4]
+    assert found.beside([some[0]], found.longest_first(some)) is some[1]
+    assert found.beside([some[4]], [some[1], some[2]]) is some[1]
 
 
 @pytest.mark.skipif(gpu.has_gpu(), reason="there is one")

@@ -36,8 +36,8 @@ from maxmean.lab.experiments.minatar.ends import mean_over_games
 from maxmean.lab.experiments.minatar.figures import fifths_figure, game_figure, long_figure
 from maxmean.lab.experiments.minatar.forecast import Cost
 from maxmean.lab.experiments.minatar.groups import Group
-from maxmean.lab.experiments.minatar.study import LONGER, Settings, make_agent
-from maxmean.lab.experiments.minatar.trial import Trials
+from maxmean.lab.experiments.minatar.study import LONGER, Settings, make_agent, training_settings
+from maxmean.lab.experiments.minatar.trial import Trial, Trials
 from maxmean.lab.experiments.minatar.variants import (
     COLUMNS,
     HEADS,
@@ -1139,7 +1139,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> Calibration:
         kinds = {(tuple(part["agents"]), len(part["seeds"]), steps) for part, steps in settings.parts}
         return {kind: Cost(kind[0], 1, "1 MiB", 1.0, 36.0 * kind[2]) for kind in kinds}
 
-    found = Calibration(2, (1.0, 1.5, 1.5), (100.0, 150.0, 150.0))
+    found = Calibration(2, ((1.0,), (0.75, 0.75), (0.5, 0.5, 0.5)), (100.0, 150.0, 150.0))
     monkeypatch.setattr(forecast, "has_gpu", lambda: True)
     monkeypatch.setattr(forecast, "shared_gpu", shared_gpu)
     monkeypatch.setattr(forecast, "_costs_on_gpu", costs)
@@ -1157,6 +1157,21 @@ def test_shards_side_by_side_are_foretold_side_by_side(gpu: Calibration) -> None
     assert "7.0 hours on one GPU like this, 2 shards at once; 9.0 hours one after the other.\n" in said
     assert "  3.0 hours for breakout@10^-4 ddqn\n" in said
     assert "   2: 6.0 hours\n" in said
+
+
+def test_shards_that_fill_a_gpu_are_foretold_beside_others(gpu: Calibration, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two of three hours each that fill it, at four fifths of their speed beside others at two fifths of theirs.
+
+    The first is done after 3.75 hours; half of the other's work is left by then, which takes as long again, beside the second.
+    """
+
+    def full(self: Sharing, task: Task) -> bool:
+        return "bdqn" in task.shard.part["agents"]
+
+    monkeypatch.setattr(Sharing, "full", full)
+    monkeypatch.setattr(forecast, "calibrate", lambda *_: Calibration(2, ((1.0,), (0.8, 0.4)), (100.0, 120.0)))
+    said = foretold(replace(TINY, besides=("breakout@1e-4 bdqn", "breakout@1e-5 bdqn")))
+    assert "7.5 hours on one GPU like this, 2 shards at once; 9.0 hours one after the other.\n" in said
 
 
 def test_games_take_what_was_measured_of_them(gpu: Calibration, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -1181,6 +1196,7 @@ def test_what_a_shard_takes_of_a_gpu() -> None:
     }
     heads, single = (loads["breakout", agents, 1_000_000] for agents in (HEADS, SINGLE))
     assert heads.seconds > single.seconds
+    assert (heads.full, single.full) == (True, False)
     assert 1.2 * 2**30 < heads.memory < 2 * 2**30  # forty runs of 36 MiB
     (long,) = {load.seconds for (_, agents, steps), load in loads.items() if steps == 5_000_000 and agents == ("dqn",)}
     assert long > single.seconds
@@ -1194,6 +1210,31 @@ def test_a_shard_is_tried_for_as_long_as_one_says() -> None:
     begin = time.perf_counter()
     assert speed(0.2) > 0.0
     assert time.perf_counter() - begin >= 0.2
+
+
+def test_all_is_compiled_before_a_trial_is_timed() -> None:
+    """What an agent does after a copy of its target too: compiling that would take longer than the trial."""
+    done: list[str] = []
+
+    class Recorded:
+        state, step, runs = None, 0, ("one", "two")
+
+        def create(self) -> None:
+            done.append("create")
+            self.state = ()
+
+        def advance(self, end: int, stopped: Callable[[], bool]) -> None:
+            done.append(f"advance to {end}")
+            self.step = end
+
+        def copy_target(self) -> None:
+            done.append("copy")
+
+    tried = Trial([Recorded()], training_settings(replace(TINY, warmup=200)))  # type: ignore[list-item]
+    assert tried.speed(0.0) > 0.0
+    assert done == ["create", "advance to 400", "copy", "advance to 600"]
+    tried.speed(0.0)
+    assert done[4:] == ["advance to 800"]
 
 
 def test_who_hands_out_the_shards_asks_jax_for_no_device() -> None:

@@ -29,9 +29,15 @@ class Calibration:
     """What was measured with 1, 2, ... shards side by side, and how many of them are best."""
 
     number: int
-    gains: tuple[float, ...] = (1.0,)
+    shares: tuple[tuple[float, ...], ...] = ((1.0,),)
+    """How fast each of them is beside the others, as a share of its speed alone."""
     rates: tuple[float, ...] = ()
     """Steps a second of all runs of all shards."""
+
+    @property
+    def gains(self) -> tuple[float, ...]:
+        """The work that they do, in shards that have the GPU alone."""
+        return tuple(map(sum, self.shares))
 
     def __str__(self) -> str:
         tried = [
@@ -68,19 +74,19 @@ def _measured(trials: Sequence[Child], all_of_them: bool) -> Calibration:
     """Where a trial is lost, as for want of memory, those before it are what there is room for."""
     alone: list[float] = []
     rates: list[float] = []
-    gains: list[float] = []
+    shares: list[tuple[float, ...]] = []
     ready = _ready(trials)
     try:
         for n in range(1, len(ready) + 1):
             alone += _speeds(ready[n - 1 : n])
             speeds = _speeds(ready[:n]) if n > 1 else alone
             rates.append(sum(speeds))
-            gains.append(sum(speed / own for speed, own in zip(speeds, alone, strict=True)))
-            if not all_of_them and enough(gains):
-                return Calibration(n - 1, tuple(gains), tuple(rates))
+            shares.append(tuple(speed / own for speed, own in zip(speeds, alone, strict=True)))
+            if not all_of_them and enough([sum(each) for each in shares]):
+                return Calibration(n - 1, tuple(shares), tuple(rates))
     except LostError:
         pass
-    return Calibration(max(len(gains), 1), tuple(gains) or (1.0,), tuple(rates))
+    return Calibration(max(len(shares), 1), tuple(shares) or ((1.0,),), tuple(rates))
 
 
 def _ready(trials: Sequence[Child]) -> list[Child]:

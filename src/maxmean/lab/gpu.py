@@ -28,6 +28,8 @@ class Load:
     """Bytes."""
     seconds: float
     """Roughly, on some GPU: with it the longest shards come first."""
+    full: bool = False
+    """Whether it keeps the whole GPU busy: two such gain next to nothing beside each other, and others do beside one of them."""
 
 
 class GpuWork(Protocol):
@@ -65,11 +67,35 @@ class Sharing:
     def longest_first(self, tasks: Sequence[Task]) -> list[Task]:
         return sorted(tasks, key=lambda task: -self.loads[task.shard.key].seconds)
 
+    def full(self, task: Task) -> bool:
+        """Whether it keeps the whole GPU busy."""
+        return self.loads[task.shard.key].full
+
+    def mixed(self, tasks: Sequence[Task]) -> list[Task]:
+        """In the order in which they had better begin, if none of them ended: the longest, and beside it what gains there."""
+        waiting, begun = self.longest_first(tasks), list[Task]()
+        while waiting:
+            begun.append(waiting.pop(waiting.index(self.beside(begun, waiting))))
+        return begun
+
+    def beside(self, running: Sequence[Task], waiting: Sequence[Task]) -> Task:
+        """The next one of those that wait, the longest first."""
+        return waiting[next_beside([*map(self.full, running)], [*map(self.full, waiting)])]
+
     def fits(self, tasks: Sequence[Task]) -> bool:
         """Whether the memory has room for all of them at once."""
         if self.gpu is None or self.gpu.memory is None:
             return True
         return sum(self.loads[task.shard.key].memory for task in tasks) <= self.gpu.memory
+
+
+def next_beside(running: Sequence[bool], waiting: Sequence[bool]) -> int:
+    """Which of those that wait begins next, where True is for a shard that fills the GPU: beside such a one, one that does not.
+
+    >>> next_beside([True], [True, True, False]), next_beside([True], [True, True]), next_beside([False], [True, False])
+    (2, 0, 0)
+    """
+    return waiting.index(False) if any(running) and not all(waiting) else 0
 
 
 def has_gpu() -> bool:

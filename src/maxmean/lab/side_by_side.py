@@ -32,7 +32,7 @@ class SideBySide:
             tasks = sharing.longest_first(tasks)
             room = self.workers
             if room is None:
-                calibration = calibrate(tasks, sharing, self._say)
+                calibration = calibrate(sharing.mixed(tasks), sharing, self._say)
                 room = calibration.number
                 if calibration.rates:
                     self._say(str(calibration))
@@ -56,7 +56,8 @@ class SideBySide:
                 return waiting[0] if waiting else None
             if len(beside) >= room or any(map(alone, beside)):
                 return None
-            return next((task for task in waiting if not alone(task) and sharing.fits([*beside, task])), None)
+            fitting = [task for task in waiting if not alone(task) and sharing.fits([*beside, task])]
+            return sharing.beside(beside, fitting) if fitting else None
 
         try:
             while waiting or running:

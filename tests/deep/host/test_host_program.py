@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from gymnasium import spaces
+from gymnasium.vector import SyncVectorEnv
 
 from host_toys import Counter, Walk, small
 from maxmean import DQN, KEBDQN, AdaTEBDQN, MaxMinDQN
@@ -108,12 +109,14 @@ def test_the_target_is_a_copy_every_period() -> None:
     assert (np.asarray(learner.weights.hidden.weights) != np.asarray(learner.target.hidden.weights)).any()
 
 
-def test_the_replay_is_written_in_place() -> None:
-    """A hundred thousand transitions are not copied for one more: the call's temporary memory is a small part of them."""
-    agent = DQN(Counter(), eval_env=Counter(), **small(replay_capacity=100_000))
+@pytest.mark.parametrize("n", [1, 3])
+def test_the_replay_is_written_in_place(n: int) -> None:
+    """A hundred thousand transitions are not copied for some more: the call's temporary memory is a small part of them."""
+    env = Counter() if n == 1 else SyncVectorEnv([Counter] * n)
+    agent = DQN(env, eval_env=Counter(), **small(replay_capacity=100_000))
     driver = agent.driver
     driver.begin()
-    rows = np.zeros((1, driver.program.layout.words), np.uint32)
+    rows = np.zeros((n, driver.program.layout.words), np.uint32)
     memory = driver.program.learn.lower(driver.run, rows).compile().memory_analysis()  # type: ignore[attr-defined]
     assert memory.temp_size_in_bytes < driver.run.replay.nbytes / 10
     assert memory.alias_size_in_bytes >= driver.run.replay.nbytes
@@ -156,6 +159,21 @@ def test_updates_one_after_the_other_are_those_of_a_loop() -> None:
     assert int(found.tally.updates) == 2
     for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(loop.learn(copy, rows)), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
+
+
+def test_on_a_gpu_actions_are_sent_before_they_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And several updates are a loop: a CPU alone takes long to convolve in one."""
+    driver = DQN(Screen(), eval_env=Screen(), **small(gradient_steps=2)).driver
+    driver.begin()
+    sent: list[Any] = []
+    monkeypatch.setattr(type(driver.pending), "copy_to_host_async", lambda actions: sent.append(actions))
+    driver.step()
+    assert not sent
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    driver.step()
+    (actions,) = sent
+    assert actions is driver.pending
+    assert not HostProgram(*driver.program.__reduce__()[1]).unrolled
 
 
 def test_the_bias_of_a_constant_is_known() -> None:

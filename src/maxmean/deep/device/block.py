@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import jax
@@ -26,6 +26,9 @@ from . import rollouts
 from .plan import TrainingPlan
 from .program import Program
 
+ROUND = 100
+"""Steps in a loop whose length the compiler knows. In another loop a GPU asks the host after every step whether to go on, and its
+kernels wait for the answer."""
 RUNS = "runs"
 """The axis of the runs that advance together."""
 
@@ -49,11 +52,27 @@ class Compiled:
 
     @cached_property
     def collect(self) -> Callable[..., Run]:
-        return self._jit(self.program.collect, 2, donate=True)
+        """Takes a number of steps from a first one on, in rounds of :data:`ROUND` on a GPU, and the rest one at a time."""
+        return self._in_rounds(self.program.collect)
 
     @cached_property
     def learn(self) -> Callable[..., Run]:
-        return self._jit(self.program.learn, 2, donate=True)
+        """The same with updates."""
+        return self._in_rounds(self.program.learn)
+
+    def _in_rounds(self, function: Callable[..., Run]) -> Callable[..., Run]:
+        lengths = (ROUND, 1) if self.batched else (1,)
+        compiled = {n: self._jit(partial(function, length=n), 2, donate=True) for n in lengths}
+
+        def take(state: Run, begin: int, steps: int) -> Run:
+            for length, rounds_of in compiled.items():
+                rounds, steps = divmod(steps, length)
+                if rounds:
+                    state = rounds_of(state, begin, rounds)
+                    begin += rounds * length
+            return state
+
+        return take
 
     @cached_property
     def adapt(self) -> Callable[..., jax.Array]:

@@ -101,16 +101,25 @@ class Program:
         episode = Episode(state, below(words.head, self.family.members), jnp.float32(0), growing)
         return self.learning.create(key, traits, episode)
 
-    def collect(self, run: Run, begin: Array, steps: Array) -> Run:
-        """Random steps that fill the replay, numbered from ``begin``."""
-        return self._loop(run, begin, steps, learning=False)
+    def collect(self, run: Run, begin: Array, rounds: Array, length: int = 1) -> Run:
+        """Random steps that fill the replay, numbered from ``begin``: so many rounds of ``length`` steps."""
+        return self._loop(run, begin, rounds, length, learning=False)
 
-    def learn(self, run: Run, begin: Array, steps: Array) -> Run:
+    def learn(self, run: Run, begin: Array, rounds: Array, length: int = 1) -> Run:
         """Steps with one update each."""
-        return self._loop(run, begin, steps, learning=True)
+        return self._loop(run, begin, rounds, length, learning=True)
 
-    def _loop(self, run: Run, begin: Array, steps: Array, *, learning: bool) -> Run:
-        return jax.lax.fori_loop(begin, begin + steps, lambda step, r: self._step(r, step, learning=learning), run)
+    def _loop(self, run: Run, begin: Array, rounds: Array, length: int, *, learning: bool) -> Run:
+        def take(step: Array, run: Run) -> Run:
+            return self._step(run, step, learning=learning)
+
+        def take_several(number: Array, run: Run) -> Run:
+            first = begin + number * length
+            return jax.lax.fori_loop(0, length, lambda i, run: take(first + i, run), run)
+
+        if length == 1:
+            return jax.lax.fori_loop(begin, begin + rounds, take, run)
+        return jax.lax.fori_loop(0, rounds, take_several, run)
 
     def _step(self, run: Run, step: Array, *, learning: bool) -> Run:
         episode: Episode = run.episode

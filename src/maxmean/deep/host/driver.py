@@ -186,7 +186,7 @@ class Driver:
         else:
             self.frames.enter(first, view.seen, self.clock.stored)
             self.run = self.program.store(self.run, _rows(first))
-        self.pending = self.program.act(self.run, _rows(first))
+        self.pending = self._act(_rows(first))
 
     def step(self) -> None:
         """One step of all environments, and what is learned from it."""
@@ -197,7 +197,7 @@ class Driver:
         clock = self.clock
         clock.stored += self.world.n if after.counts.all() else int(after.counts.sum())
         learns = clock.stored > settings.warmup and clock.calls % host.train_every == 0
-        self.pending = self.program.act(self.run, message)
+        self.pending = self._act(message)
         self.run = self.program.learn(self.run, message) if learns else self.program.store(self.run, message)
         clock.calls += 1
         self._turn_page(after)
@@ -207,6 +207,13 @@ class Driver:
             clock.updates += host.gradient_steps
             if clock.updates // period > copies:
                 self._copy_target()
+
+    def _act(self, message: NDArray[np.uint32]) -> Any:
+        """The next actions, under way. From a GPU they are sent as soon as they are there, not when the host asks for them."""
+        actions = self.program.act(self.run, message)
+        if jax.default_backend() != "cpu":
+            actions.copy_to_host_async()
+        return actions
 
     def _tell(self, actions: NDArray[np.integer], after: EnvStep) -> NDArray[Any]:
         """The message to the device. It is a new array each time: the device may still be reading the last one."""

@@ -28,7 +28,7 @@ from ..core.learning import Learning
 from ..core.replay import RowLayout, Transition
 from ..core.run import Purpose, Run, derive, first_weights
 from ..core.traits import Traits
-from ..core.update import Update
+from ..core.update import Learner, Update
 from ..exploration import best_action, random_action
 from ..networks import Ensemble, Nature, Weights
 from ..settings import LearningSettings
@@ -181,9 +181,14 @@ class HostProgram:
 
     @cached_property
     def act(self) -> Callable[[Run, Any], Array]:
-        """The next actions, [n]: random ones until the warm-up is over."""
+        """The next actions, [n]: random ones until the warm-up is over.
 
-        def act(run: Run, rows: Array) -> Array:
+        Only what acts goes to the compiled function: handing over a run's dozens of arrays takes longer than acting.
+        """
+
+        def act(key: Array, traits: Traits, weights: Weights, rows: Array) -> Array:
+            rest: Any = ()
+            run = Run(key, traits, Learner(weights, rest, rest), rest, rest, rest, rest)
             messages = jax.vmap(self.layout.unpack)(rows)
             words = Stream.words(run.key, messages.call[0], Stream.ACT, 2 * self.n).reshape(self.n, 2)
             step = messages.stored[0] + jnp.sum(messages.counts)
@@ -197,7 +202,8 @@ class HostProgram:
             seen = messages.seen if self.stack is None else self.stack.join(messages.seen)
             return jax.vmap(one)(seen, messages.episode, words, legal)
 
-        return jax.jit(act)
+        compiled = jax.jit(act)
+        return lambda run, rows: compiled(run.key, run.traits, run.learner.weights, rows)
 
     @cached_property
     def store(self) -> Callable[[Run, Any], Run]:
@@ -234,7 +240,7 @@ class HostProgram:
     @cached_property
     def unrolled(self) -> bool:
         """Whether several updates are compiled one after the other: in a loop a CPU takes thirty times as long to convolve."""
-        return isinstance(self.network.trunk, Nature)
+        return isinstance(self.network.trunk, Nature) and jax.default_backend() == "cpu"
 
     def _store(self, memory: Any, key: Array, rows: Array) -> tuple[Any, Array, Array]:
         """The replay with the transitions in it, the message's number, and how many transitions there have been."""
@@ -254,7 +260,12 @@ class HostProgram:
             return self.learning.remember(rows, numbers[i], step, messages.counts[i])
 
         rows = memory if self.frames is None else memory.rows
-        rows = put(0, rows) if self.n == 1 else jax.lax.fori_loop(0, self.n, put, rows)
+        if self.n == 1:
+            rows = put(0, rows)
+        elif self.settings.n_step == 1:
+            rows = self.learning.remember_all(rows, numbers, transitions, messages.counts)
+        else:  # in turns: the rows that a step lengthens are read before they are written
+            rows = jax.lax.fori_loop(0, self.n, put, rows)
         memory = (
             rows if self.frames is None else self.frames.write(memory._replace(rows=rows), messages.news, messages.seen)
         )

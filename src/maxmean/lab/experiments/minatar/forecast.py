@@ -49,8 +49,9 @@ def forecast(settings: Settings, tasks: Sequence[Task], say: Say, workers: int |
         with shared_gpu(tasks, say) as sharing:
             if sharing.gpu is not None:
                 costs = _costs_on_gpu(settings, parts, sharing, say)
-                together = calibrate(sharing.longest_first(tasks), sharing, say, workers)
-                return _in_words(settings, parts, costs, sharing.gpu.name, together)
+                together = calibrate(sharing.mixed(tasks), sharing, say, workers)
+                full = [sharing.full(task) for task in tasks]
+                return _in_words(settings, parts, costs, sharing.gpu.name, together, full)
     import jax
 
     batched = jax.default_backend() != "cpu"
@@ -59,9 +60,14 @@ def forecast(settings: Settings, tasks: Sequence[Task], say: Say, workers: int |
 
 
 def _in_words(
-    settings: Settings, parts: Parts, costs: Mapping[Kind, Cost], device: str, together: Calibration | None
+    settings: Settings,
+    parts: Parts,
+    costs: Mapping[Kind, Cost],
+    device: str,
+    together: Calibration | None,
+    full: Sequence[bool] = (),
 ) -> str:
-    """``together`` says how many shards a GPU has at once; without, they are on the machine's cores."""
+    """``together`` says how many shards a GPU has at once; without, they are on the machine's cores. Some fill it alone."""
     from ....cluster import cores
 
     kinds = Counter(_kind(*part) for part in parts)
@@ -100,12 +106,12 @@ def _in_words(
     if added:
         lines += ["", "Of that, the groups besides every agent on every game:", *added]
     every = [hours(*part) for part in parts]
-    lines += ["", *_total(every, slots, together)]
+    lines += ["", *_total(every, slots, together, full)]
     lines += [f"  {n:>2}: {_time(makespan(every, n * slots))}" for n in (2, 4, 8) if n <= len(parts)]
     return "\n".join([*lines, *_remarks(settings, together)])
 
 
-def _total(hours: Sequence[float], slots: int, together: Calibration | None) -> list[str]:
+def _total(hours: Sequence[float], slots: int, together: Calibration | None, full: Sequence[bool]) -> list[str]:
     """How long all of them take on one device."""
     split = "split with Ray over several, longest shards first:"
     if together is None:
@@ -113,10 +119,10 @@ def _total(hours: Sequence[float], slots: int, together: Calibration | None) -> 
     measured = [str(together)] if together.rates else []
     if together.number == 1:
         return [*measured, f"{_time(makespan(hours, 1))} on one GPU like this; {split}"]
-    gains = together.gains[: together.number]
+    shares = together.shares[: together.number]
     return [
         *measured,
-        f"{_time(side_by_side(hours, gains))} on one GPU like this, {together.number} shards at once; "
+        f"{_time(side_by_side(hours, full, shares))} on one GPU like this, {together.number} shards at once; "
         f"{_time(makespan(hours, 1))} one after the other.",
         "With Ray over several GPUs, one shard on each, longest shards first:",
     ]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 
+from ...gpu import next_beside
+
 STARTING = 25.0
 """Seconds until a shard's program is compiled on a GPU."""
 TESTS = {"asterix": 0.06, "breakout": 0.03, "freeway": 0.12, "seaquest": 0.12, "space_invaders": 0.12}
@@ -46,26 +48,41 @@ def makespan(hours: Sequence[float], machines: int) -> float:
     return max(ends)
 
 
-def side_by_side(hours: Sequence[float], gains: Sequence[float]) -> float:
-    """When the last of them is done on one device that has several under way, the longest ones first.
+def side_by_side(hours: Sequence[float], full: Sequence[bool], shares: Sequence[Sequence[float]]) -> float:
+    """When the last of them is done on one device that has several under way, in the order of :func:`next_beside`.
 
-    ``hours`` are those of each shard alone. ``gains`` say how much is done with 1, 2, ... at once, in shards that have the device
-    alone; each of them gets the same share of it.
+    ``hours`` are those of each shard alone, ``full`` says which of them fill the device. ``shares`` are the speeds of 1, 2, ...
+    shards at once, as shares of those alone. Of shards of both kinds they are those of one that is full, and of others beside it.
+    Several that are full then take turns, and others without one are not taken to be faster than with it.
 
-    >>> side_by_side([3.0, 2.0, 2.0], [1.0])
+    >>> side_by_side([3.0, 2.0, 2.0], [False] * 3, [[1.0]])
     7.0
-    >>> side_by_side([3.0, 2.0, 2.0], [1.0, 1.0])  # they take turns
+    >>> side_by_side([3.0, 2.0, 2.0], [False] * 3, [[1.0], [0.5, 0.5]])  # they take turns
     7.0
-    >>> side_by_side([3.0, 2.0, 2.0], [1.0, 2.0])  # they do not notice each other
+    >>> side_by_side([3.0, 2.0, 2.0], [False] * 3, [[1.0], [1.0, 1.0]])  # they do not notice each other
     4.0
+    >>> side_by_side([4.0, 4.0, 1.0, 1.0], [True, True, False, False], [[1.0], [0.8, 0.4]])  # 5 hours with others, 4 without
+    9.0
     """
-    waiting = sorted(hours)
-    left: list[float] = []
+    both = any(full) and not all(full)
+    waiting = sorted(zip(hours, full, strict=True), key=lambda shard: -shard[0])
+    running: list[tuple[float, bool]] = []
     clock = 0.0
-    while waiting or left:
-        while waiting and len(left) < len(gains):
-            left.append(waiting.pop())
-        done = min(left)
-        clock += done * len(left) / gains[len(left) - 1]
-        left = [hours - done for hours in left if hours > done]
+    while waiting or running:
+        while waiting and len(running) < len(shares):
+            running.append(waiting.pop(next_beside([fills for _, fills in running], [fills for _, fills in waiting])))
+        speeds = _speeds([fills for _, fills in running], shares[len(running) - 1], both)
+        step = min(left / speed for (left, _), speed in zip(running, speeds, strict=True))
+        clock += step
+        after = [(left - step * speed, fills) for (left, fills), speed in zip(running, speeds, strict=True)]
+        running = [shard for shard in after if shard[0] > 1e-9]
     return clock
+
+
+def _speeds(full: Sequence[bool], shares: Sequence[float], both: bool) -> list[float]:
+    """How fast each of these is; ``both`` says whether the shares are those of both kinds."""
+    if not both or len(full) == 1:
+        return [sum(shares) / len(shares)] * len(full)
+    first, *others = shares
+    filling = 1.0 if all(full) else first
+    return [filling / sum(full) if fills else sum(others) / len(others) for fills in full]

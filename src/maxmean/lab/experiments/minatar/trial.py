@@ -23,6 +23,8 @@ TIMED = 200
 A_STEP, BANDWIDTH = 1e-4, 1.5e12
 """Seconds that a step takes on an H200 whatever it computes, and bytes of networks a second beyond that, by the table in
 docs/notes/speed.md. For the order of the shards, which need not be exact."""
+FULL = 2.0
+"""A shard whose steps move networks for so many times as long as they take anyway leaves nothing of a GPU to another such."""
 
 
 @dataclass
@@ -49,11 +51,15 @@ class Trial:
         return need(self.blocks)
 
     def speed(self, seconds: float) -> float:
-        """Steps a second of all runs, over so many seconds. The first call compiles before the clock runs."""
+        """Steps a second of all runs, over so many seconds. The first call compiles before the clock runs.
+
+        Adaptations too: they follow the copies of the target, of which a trial may not have had one yet.
+        """
         for block in self.blocks:
             if block.state is None:
                 block.create()
                 block.advance(self.settings.warmup + TIMED, _never)
+                block.copy_target()
         begin, steps = time.perf_counter(), 0
         while (passed := time.perf_counter() - begin) < seconds or not steps:
             for block in self.blocks:
@@ -81,7 +87,8 @@ class Trials:
     def load(self, part: Mapping[str, Any]) -> Load:
         """What a shard takes of it."""
         needed = Trial.of(self.settings, part, batched=True).need
-        return Load(needed.total, self.settings.steps * (A_STEP + needed.networks / BANDWIDTH))
+        moving = needed.networks / BANDWIDTH
+        return Load(needed.total, self.settings.steps * (A_STEP + moving), full=moving > FULL * A_STEP)
 
     def trial(self, part: Mapping[str, Any]) -> Callable[[float], float]:
         """A shard, compiled: its steps a second, over so many seconds."""

@@ -101,18 +101,28 @@ def no_attribute(module: str, name: str, known: Iterable[str]) -> str:
     return unknown(f"module {module!r} has no attribute", name, known, cutoff=0.6).partition(" (there are")[0]
 
 
-def missing(what: str, *packages: str, extra: str | None = None) -> str:
+def missing(what: str, *packages: str, extra: str | None = None, pip: str | None = None) -> str:
     """A sentence that names the extra which brings ``packages``; it has the first one's name unless it is given.
+
+    ``pip`` is what is installed instead, where no extra of ours brings them.
 
     >>> missing("drawing", "crayons")
     "drawing needs the package crayons, which is not installed: pip install 'maxmean[crayons]'"
+    >>> missing("drawing", "crayons", pip="crayons-py")
+    'drawing needs the package crayons, which is not installed: pip install crayons-py'
     """
     names, are = ("package", "is") if len(packages) == 1 else ("packages", "are")
-    pip = f"pip install 'maxmean[{extra or packages[0]}]'"
-    return f"{what} needs the {names} {', '.join(packages)}, which {are} not installed: {pip}"
+    name = pip or f"'maxmean[{extra or packages[0]}]'"
+    return f"{what} needs the {names} {', '.join(packages)}, which {are} not installed: pip install {name}"
 
 
-def need(what: str, *packages: str, extra: str | None = None, error: type[Exception] = MaxmeanError) -> None:
+def need(
+    what: str,
+    *packages: str,
+    extra: str | None = None,
+    pip: str | None = None,
+    error: type[Exception] = MaxmeanError,
+) -> None:
     """Refuse to begin ``what`` where one of its packages is not installed; none of them is imported.
 
     >>> need("drawing", "math", "crayons", "easels", extra="studio")
@@ -121,15 +131,17 @@ def need(what: str, *packages: str, extra: str | None = None, error: type[Except
     """
     absent = [package for package in packages if importlib.util.find_spec(package) is None]
     if absent:
-        raise error(missing(what, *absent, extra=extra))
+        raise error(missing(what, *absent, extra=extra, pip=pip))
 
 
 def brief(value: Any) -> str:
     """A value in few characters, however long it is.
 
-    >>> brief(12), brief(10**5000), brief([1, 2]), brief("x" * 100)[-5:]
-    ('12', 'about 10^5000', 'a list of 2', 'xx...')
+    >>> brief(12), brief(10**5000), brief([1, 2]), brief("x" * 100)[-5:], brief(np.ones((3, 2)))
+    ('12', 'about 10^5000', 'a list of 2', 'xx...', 'an array of shape (3, 2)')
     """
+    if isinstance(value, np.ndarray):
+        return f"an array of shape {value.shape}"
     if isinstance(value, dict | list | tuple):
         return f"a {type(value).__name__} of {len(value)}"
     if isinstance(value, int) and abs(value) > LARGEST:

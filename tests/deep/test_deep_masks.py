@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from scipy import stats
 
 from deep_toys import CORRIDOR, QUICK, SMALL, Place, Table, differences, holding, program_of, short_run, start
-from maxmean import envs, mev
+from maxmean import deep, envs, mev
 from maxmean.deep import targets
 from maxmean.deep.agent import Agent
 from maxmean.deep.agents import BDQN, DQN, KEBDQN, SCDQN, AdaTEBDQN, MaxMinDQN
@@ -213,6 +214,41 @@ def test_no_illegal_action_is_taken_on_the_device() -> None:
     greedy, bias = jax.jit(measure, compiler_options=QUICK)(run)
     assert 0.0 <= float(greedy) <= 1.0
     assert abs(float(bias)) < 10
+
+
+@pytest.mark.parametrize(
+    ("mask", "shown"),
+    [
+        (lambda: jnp.ones(2, bool), r"bool \[2\]$"),
+        (lambda: jnp.ones((1, 3), bool), r"bool \[1, 3\]$"),
+        (lambda: jnp.bool_(True), r"bool \[\]$"),
+        (lambda: jnp.ones(3), r"float32 \[3\]: give mask.astype\(bool\)$"),
+        (lambda: jnp.ones(3, jnp.int32), r"int32 \[3\]: give mask.astype\(bool\)$"),
+        (lambda: [True] * 3, "list$"),
+    ],
+)
+@pytest.mark.parametrize("agent", ["dqn", "ke-bdqn"])
+def test_what_is_no_mask_is_refused_before_the_first_step(agent: str, mask: Callable[[], Any], shown: str) -> None:
+    class Odd(Table):
+        def legal(self, state: Place) -> Any:
+            return mask()
+
+    said = rf"^legal\(state\) of table must give a truth value for each action, bool \[3\], not {shown}"
+    with pytest.raises(deep.AgentError, match=said):
+        deep.train(Odd(**vars(CORRIDOR)), agent, steps=100)
+
+
+def test_where_nothing_is_legal_the_first_action_is_taken() -> None:
+    nothing = jnp.zeros(3, bool)
+    assert int(best_action(jnp.array([1.0, 2.0, 3.0]), nothing)) == 0
+    assert {int(random_action(jnp.uint32(word), 3, nothing)) for word in (0, 2**31, 2**32 - 1)} == {0}
+
+
+@pytest.mark.slow
+def test_a_run_that_meets_a_state_without_legal_actions_is_said_to_diverge() -> None:
+    closed = replace(OPEN, gates=((True,) * 3, (True,) * 3, (False,) * 3, (True,) * 3, (True,) * 3))
+    found = deep.train(closed, "dqn", steps=200, settings=replace(SMALL, test_interval=200))
+    assert found.records["diverged"].item() >= SMALL.warmup
 
 
 def test_gymnasium_hears_of_masks() -> None:

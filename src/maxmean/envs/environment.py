@@ -72,7 +72,10 @@ class Environment(ABC):
 
     def legal(self, state: Any) -> jax.Array | None:
         """Which actions are legal in ``state``, bool [n_actions]; None where all always are, as in all environments that do not
-        say otherwise. At least one is, wherever an episode has not terminated.
+        say otherwise.
+
+        At least one is, wherever an episode has not terminated. A compiled training cannot refuse a state in which none is: it
+        takes action 0 there, gives the state the value -inf, and its record says that the run has diverged.
         """
         return None
 

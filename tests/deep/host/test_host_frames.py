@@ -89,10 +89,14 @@ class Reel(Film):
         self.luck.bit_generator.state = state["luck"]
 
 
+STORED: tuple[dict[str, Any], ...] = {}, {"frames": 1}
+"""Settings that store each frame once, and whole observations."""
+
+
 def pair(env: Callable[[], Any], kind: type[HostAgent] = DQN, **own: Any) -> list[HostAgent]:
     """An agent that stores frames once, and the same one that stores whole observations; both have begun."""
     changes = small(replay_capacity=20, warmup=10_000, **own)
-    agents = [kind(env(), eval_env=FrameStackObservation(Film(), 2), **changes, frames=frames) for frames in (0, 1)]
+    agents = [kind(env(), eval_env=FrameStackObservation(Film(), 2), **changes, **frames) for frames in STORED]
     assert [agent.driver.program.frames is None for agent in agents] == [False, True]
     for agent in agents:
         agent.driver.begin()
@@ -164,8 +168,8 @@ def test_a_training_is_that_of_whole_observations() -> None:
         return FrameStackObservation(Film(), 2)
 
     ours, theirs = (
-        KEBDQN(env(), eval_env=env(), k=2, **small(replay_capacity=60, n_step=3), frames=frames).learn(150)
-        for frames in (0, 1)
+        KEBDQN(env(), eval_env=env(), k=2, **small(replay_capacity=60, n_step=3), **frames).learn(150)
+        for frames in STORED
     )
     assert ours.table.equals(theirs.table)
     assert_same(ours.driver.run.learner, theirs.driver.run.learner)
@@ -185,14 +189,14 @@ def test_a_frame_that_is_overwritten_is_in_no_stack(monkeypatch: pytest.MonkeyPa
             FrameStackObservation(Film(ends), 2, padding_type="zero"),
             eval_env=FrameStackObservation(Film(), 2),
             **small(replay_capacity=101, warmup=10_000),
-            frames=frames,
+            **frames,
         )
-        for frames in (0, 1)
+        for frames in STORED
     ]
     ours, theirs = (agent.driver for agent in agents)
     for driver in (ours, theirs):
         driver.begin()
-    with pytest.warns(UserWarning, match=r"the replay holds [\d,]+ of [\d,]+ transitions: .*frames=1") as caught:
+    with pytest.warns(UserWarning, match=r"holds [\d,]+ of [\d,]+ transitions: in short episodes .*frames=1") as caught:
         walk(ours, 250)
     assert len(caught) == 1
     walk(theirs, 250)
@@ -208,6 +212,59 @@ def test_a_frame_that_is_overwritten_is_in_no_stack(monkeypatch: pytest.MonkeyPa
     assert set(np.asarray(drawn).tolist()) == set(last.tolist())  # none is missed, but with probability e^-40 at most
 
 
+@pytest.mark.parametrize("mode", [None, *AutoresetMode])
+def test_observations_that_are_no_stacks_are_called_so(
+    mode: AutoresetMode | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three numbers that change at will, in episodes of a thousand steps; and the same in stacks."""
+    monkeypatch.setattr(core, "LEAST_SPARE", 0)
+
+    class Numbers(Film):
+        observation_space = spaces.Box(0, 255, (3,), np.uint8)
+
+        def _see(self) -> Any:
+            return self.luck.integers(256, size=3, dtype=np.uint8)
+
+    long = partial(Numbers, [(1_000, True)])
+    env: Any = long() if mode is None else SyncVectorEnv([long], autoreset_mode=mode)
+    driver = DQN(env, eval_env=long(), **small(replay_capacity=101, warmup=10_000, frames=3)).driver
+    driver.begin()
+    said = (
+        r"^the replay holds \d+ of \d+ transitions: the observations are no stacks of 3 frames, .*: leave frames=3 out$"
+    )
+    with pytest.warns(UserWarning, match=said) as caught:
+        walk(driver, 250)
+    assert len(caught) == 1
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+def test_stacks_have_no_jumps_however_their_episodes_begin(mode: AutoresetMode) -> None:
+    def stacked() -> Any:
+        return FrameStackObservation(Film(), 2)
+
+    env = SyncVectorEnv([stacked] * 2, autoreset_mode=mode)
+    driver = DQN(env, eval_env=stacked(), **small(warmup=10_000)).driver
+    driver.begin()
+    walk(driver, 40)
+    assert driver.frames is not None
+    assert (driver.frames.steps, driver.frames.jumps) == (driver.clock.stored, 0)
+
+
+@pytest.mark.parametrize("frames", [0, -1])
+def test_a_stack_has_a_frame_at_least(frames: int) -> None:
+    with pytest.raises(HostError, match=f"^frames must be at least 1, not {frames}; leave it out"):
+        DQN(Reel(), **small(frames=frames))
+
+
+def test_files_of_before_may_say_that_there_are_no_frames(tmp_path: Path) -> None:
+    """Which meant what the environment says."""
+    path = DQN(Reel(), eval_env=Reel(), **small()).learn(30).save(tmp_path / "agent")
+    forge_agent(path, put("given/frames", 0))
+    again = DQN.load(path, Reel(), eval_env=Reel())
+    assert again.host.frames == 0
+    assert again.num_timesteps == 30
+
+
 def test_a_training_goes_on_where_it_was_kept(tmp_path: Path) -> None:
     """In the middle of an episode, with transitions that still grow: the same records and the same memory."""
     changes = {**small(n_step=3, replay_capacity=30, frames=3), "test_interval": 37}
@@ -218,9 +275,8 @@ def test_a_training_goes_on_where_it_was_kept(tmp_path: Path) -> None:
     for name in ("loss", "value", "train_return", "episodes"):
         np.testing.assert_array_equal(again.table[name], whole.table[name])
     assert_same(again.driver.run, whole.driver.run)
-    for changed in (1, 0):
-        with pytest.raises(HostError, match="frames cannot be changed here: it is 3 there"):
-            DQN.load(tmp_path / "part", Reel(), frames=changed)
+    with pytest.raises(HostError, match="frames cannot be changed here: it is 3 there"):
+        DQN.load(tmp_path / "part", Reel(), frames=1)
 
 
 @pytest.mark.parametrize("n", [1, 2])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ import pandas as pd
 import pytest
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.wrappers.vector import DictInfoToList
 from scipy import stats
 
 from host_toys import GATED, LENGTH, Gated, GatedByInfo, GatedByMethod, GatedByObservation, Walk, small
@@ -148,13 +151,28 @@ def test_what_was_saved_in_the_middle_goes_on_as_if_never_stopped(way: str, tmp_
 
 def test_a_training_knows_from_its_file_whether_it_has_masks(tmp_path: Path) -> None:
     path = DQN(GatedByInfo(), eval_env=GatedByInfo(), **small()).learn(50).save(tmp_path / "masked")
-    with pytest.raises(HostError, match=r"info\['action_mask'\] is missing at reset, and this training has masks"):
+    with pytest.raises(
+        HostError, match=r"info\['action_mask'\] is missing or None at reset, and this training has masks"
+    ):
         DQN.load(path, Gated(), eval_env=Gated())
     path = DQN(Open(), eval_env=Open(), **small()).learn(50).save(tmp_path / "plain")
     said = "was trained without the masks .* that this environment has, and goes on", "a new episode begins"
     with pytest.warns(UserWarning, match=said[0]), pytest.warns(UserWarning, match=said[1]):
         agent = DQN.load(path, OpenByMethod(), eval_env=OpenByMethod())
     assert not agent.learn(20).driver.program.masked
+
+
+@pytest.mark.parametrize("way", list(GATED))
+def test_tests_without_the_masks_of_the_training_are_refused(way: str, tmp_path: Path) -> None:
+    """Whether the environment raises at an illegal action or not: tests and roll-outs would take some."""
+    said = "eval_env gives no mask of the legal actions at reset, and this training has masks"
+    with pytest.raises(HostError, match=said):
+        DQN(GATED[way](), eval_env=Open(), **small()).learn(50)
+    path = DQN(GATED[way](), eval_env=GATED[way](), **small()).learn(50).save(tmp_path / "agent")
+    with pytest.raises(HostError, match=said):
+        DQN.load(path, GATED[way](), eval_env=Open()).learn(50)
+    others = [each for each in GATED if each != way]
+    assert DQN(GATED[way](), eval_env=GATED[others[0]](), **small()).learn(50).num_timesteps == 50  # however it says it
 
 
 @pytest.mark.parametrize(
@@ -218,9 +236,38 @@ def test_predict_takes_legal_actions_alone() -> None:
     ):
         with pytest.raises(HostError, match=said):
             agent.predict(inside, action_masks=masks)
-    for several in ([[1, 1, 1, 1]], 1):
-        with pytest.raises(HostError, match="there are 4 observations and 1 masks"):
+    for several, said in (([[1, 1, 1, 1]], "there are 4 observations and 1 masks"), (1, "a mask has 4 zeros and ones")):
+        with pytest.raises(HostError, match=said):
             agent.predict(batch, action_masks=several)
+
+
+def test_one_mask_may_be_for_a_whole_batch() -> None:
+    agent = DQN(GatedByMethod(), eval_env=GatedByMethod(), **small())
+    for n in (3, 4):  # four observations and four actions: still one mask
+        seen = np.zeros((n, 2), np.float32)
+        for only in range(4):
+            for mask in (np.eye(4)[only], np.eye(4, dtype=bool)[only].tolist()):
+                assert agent.predict(seen, action_masks=mask)[0].tolist() == [only] * n
+        with pytest.raises(HostError, match=r"a mask has 4 zeros and ones, .* \[1, 0, 1\] is none"):
+            agent.predict(seen, action_masks=[1, 0, 1])
+
+
+@pytest.mark.parametrize(
+    "names", [("action_mask", "observation"), ("observation", "action_mask"), ("action_mask", "a", "b")]
+)
+def test_all_actions_are_legal_to_who_asks_without_a_mask(names: tuple[str, ...]) -> None:
+    """The entry of a ``Dict`` observation may be left out, whichever it is of its space, and whatever is beside it."""
+
+    class Asked(GatedByObservation):
+        observation_space = spaces.Dict(
+            [(name, spaces.MultiBinary(4) if name == "action_mask" else Walk.observation_space) for name in names]
+        )
+
+    agent = DQN(Asked(), eval_env=Asked(), **small())
+    seen: dict[str, Any] = {name: np.zeros(2, np.float32) for name in names if name != "action_mask"}
+    best = agent.predict({**seen, "action_mask": np.ones(4, np.int8)})[0]
+    assert agent.predict(seen)[0] == agent.predict({**seen, "action_mask": None})[0] == best
+    assert agent.predict({name: np.zeros((3, 2), np.float32) for name in seen})[0].tolist() == [best] * 3
 
 
 def test_random_actions_are_uniform_among_the_legal_ones() -> None:
@@ -259,7 +306,7 @@ class Strange(Walk):
         ([0, 0], 0, "no action is legal at reset"),
         ([1, 0, 1], 2, r"gave no mask after step 2: a mask has 2 zeros and ones, .* array\(\[1, 0, 1\]\) is none"),
         ([1, 0.5], 2, "is none"),
-        (None, 2, r"info\['action_mask'\] is missing after step 2, and this training has masks"),
+        (None, 2, r"info\['action_mask'\] is missing or None after step 2, and this training has masks"),
         (None, 0, r"info\['action_mask'\] was there after step 1, but not at the first reset"),
     ],
 )
@@ -267,6 +314,95 @@ def test_what_is_no_mask_is_said_in_one_sentence(mask: Any, after: int, said: st
     agent = DQN(Strange(mask, after), eval_env=Strange([1, 1], 0), **small())
     with pytest.raises(HostError, match=said):
         agent.learn(20)
+
+
+class NoneByMethod(GatedByMethod):
+    def action_masks(self) -> Any:
+        return None if self.time == 2 else super().action_masks()
+
+
+class NoneByObservation(GatedByObservation):
+    def _see(self) -> Any:
+        return {**super()._see(), "action_mask": None} if self.time == 2 else super()._see()
+
+
+class LeftOut(GatedByObservation):
+    def _see(self) -> Any:
+        found = super()._see()
+        return {"observation": found["observation"]} if self.time == 2 else found
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        (NoneByMethod, r"action_masks\(\) gave None"),
+        (NoneByObservation, "the entry 'action_mask' of the observation is missing or None"),
+        (LeftOut, "the entry 'action_mask' of the observation is missing or None"),
+    ],
+)
+def test_who_gave_no_mask_is_named(kind: type[Gated], said: str) -> None:
+    with pytest.raises(HostError, match=rf"^{said} after step 2, and this training has masks"):
+        DQN(kind(), eval_env=kind(), **small()).learn(20)
+
+
+class Plural(Open):
+    def reset(self, **options: Any) -> Any:
+        return super().reset(**options)[0], {"action_masks": self.legal()}
+
+
+class Attribute(Open):
+    action_masks = (1, 1, 1, 1)
+
+
+class Property(Open):
+    @property
+    def action_masks(self) -> Any:
+        return self.found
+
+    def reset(self, **options: Any) -> Any:
+        self.found = self.legal()
+        return super().reset(**options)
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        (
+            Plural,
+            r"^info\['action_masks'\] is ignored, and all actions count as legal: masks must be in info\['action_mask'\]$",
+        ),
+        (Attribute, r"^the environment's action_masks is ignored, .*: it must be a method, action_masks\(\)"),
+        (Property, r"^the environment's action_masks is ignored, .*: it must be a method, action_masks\(\)"),
+    ],
+)
+def test_what_only_looks_like_a_mask_is_said_once(kind: type[Gated], said: str) -> None:
+    agent = DQN(kind(), eval_env=kind(), **small())
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")  # as programs have it: once for each place that warns
+        agent.learn(60)
+    assert len(caught) == 1
+    assert re.search(said, str(caught[0].message))
+    assert not agent.driver.program.masked
+
+
+@pytest.mark.parametrize("listed", [False, True])
+def test_vector_environments_have_near_misses_in_info_too(listed: bool) -> None:
+    env: Any = SyncVectorEnv([Plural, Plural])
+    agent = DQN(DictInfoToList(env) if listed else env, eval_env=Open(), **small())
+    with pytest.warns(UserWarning, match=r"^info\['action_masks'\] is ignored"):
+        agent.learn(60)
+
+
+def test_who_has_masks_is_not_asked_for_near_misses(recwarn: pytest.WarningsRecorder) -> None:
+    class Both(GatedByInfo):
+        action_masks = None
+
+        def step(self, action: Any) -> Any:
+            *found, info = super().step(action)
+            return *found, {**info, "action_masks": None}
+
+    assert DQN(Both(), eval_env=Both(), **small()).learn(50).driver.program.masked
+    assert [each.message for each in recwarn if "ignored" in str(each.message)] == []
 
 
 def test_a_mask_of_another_length_is_known_from_the_space() -> None:

@@ -294,6 +294,7 @@ def learn(callback: Any, model: Any, begin: int, end: int) -> None:
     for step in range(begin + 1, end + 1):
         callback.num_timesteps = model.num_timesteps = step
         assert callback._on_step()
+    callback._on_training_end()
 
 
 @pytest.mark.usefixtures("library")
@@ -309,6 +310,30 @@ def test_the_callback_measures_after_so_many_steps_of_each_training() -> None:
     assert (row["mean"], row["error"], row["value"]) == (found.value, found.error, found.predicted)
     named = [("bias/mean", found.value), ("bias/error", found.error), ("bias/value", found.predicted)]
     assert callback.logged[:5] == [*named, ("time/total_timesteps", 4), 4]
+
+
+@pytest.mark.usefixtures("library")
+def test_a_training_of_fewer_steps_is_measured_at_its_end() -> None:
+    callback = maxmean.bias_callback(Counter(), every=4, episodes=1)
+    for begin, end in ((0, 3), (3, 3), (3, 6)):  # in the second call of learn no step is taken
+        learn(callback, model_in(FakeVec(Counter())), begin, end)
+    assert [row["step"] for row in callback.table] == [3, 6]
+
+
+def test_without_stable_baselines_the_callback_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(HostError, match=r"needs the package stable_baselines3, .*: pip install stable-baselines3$"):
+        maxmean.bias_callback("CartPole-v1")
+
+
+@pytest.mark.usefixtures("library")
+def test_the_callback_takes_environments_of_gymnasium_alone() -> None:
+    with pytest.raises(
+        HostError, match=r"give maxmean\.envs\.to_gymnasium\(maxmean\.envs\.make\('gymnax/CartPole-v1'\)\)"
+    ):
+        maxmean.bias_callback("gymnax/CartPole-v1")
+    with pytest.raises(HostError, match=r"a Breakout is one of maxmean\.envs: give maxmean\.envs\.to_gymnasium\(env\)"):
+        maxmean.bias_callback(maxmean.envs.make("minatar/breakout"))
 
 
 class Careless(Counter):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
 
 from .run import Tally
 
@@ -25,7 +28,8 @@ class BiasSummary(NamedTuple):
     heads: Array
     """[heads]: each head's mean; one entry for agents without heads."""
     values: Array
-    """[5]: mean predicted value in each fifth of the pairs, from the smallest to the largest predictions."""
+    """[5]: mean predicted value in each fifth of the pairs, from the smallest to the largest predictions; pairs with equal
+    predictions are spread over their fifths alike."""
     quantiles: Array
     """[5]: the bias in each fifth."""
     pairs: Array
@@ -53,16 +57,25 @@ def summary(values: Array, returns: Array, visited: Array, heads: int) -> BiasSu
     scale = episodes / (episodes - 1) if episodes > 1 else jnp.nan  # one episode tells nothing of its error
     variances = scale * spread / jnp.square(jnp.sum(counts, axis=1))
     pairs = jnp.sum(visited)
-    # Fifths by the predicted value: in order of it, the pairs' ranks say to which fifth they belong.
+    # Fifths by the predicted value: in order of it, the pairs' ranks say to which fifth they belong. Equal predictions share
+    # their ranks, as their order among themselves is only that of time.
     order = jnp.where(visited, values, jnp.inf).reshape(-1)
     predicted, differences = jax.lax.sort((order, difference.reshape(-1)), num_keys=1)
     rank = jnp.arange(order.size)
-    fifth = [(rank >= i * pairs // QUANTILES) & (rank < (i + 1) * pairs // QUANTILES) for i in range(QUANTILES)]
+
+    def below(cut: Array) -> Array:
+        """How much of each pair belongs to the first ``cut``: all or nothing, or for ties with the next one an equal part."""
+        edge = predicted[jnp.minimum(cut, order.size - 1)]
+        first, after = (jnp.searchsorted(predicted, edge, side=side) for side in ("left", "right"))
+        return jnp.where(rank < first, 1.0, jnp.where(rank < after, (cut - first) / (after - first), 0.0))
+
+    parts = [below(i * pairs // QUANTILES) for i in range(QUANTILES + 1)]
+    fifth = [more - less for less, more in pairwise(parts)]
 
     sound = jnp.all(jnp.isfinite(jnp.where(visited, values, 0.0)))  # else the ranks mean nothing
 
     def mean(x: Array, part: Array) -> Array:
-        return jnp.where(sound, jnp.sum(jnp.where(part, x, 0.0)) / jnp.sum(part), jnp.nan)  # of none, nan
+        return jnp.where(sound, jnp.sum(jnp.where(part > 0, part * x, 0.0)) / jnp.sum(part), jnp.nan)  # of none, nan
 
     return BiasSummary(
         mean=jnp.mean(means),
@@ -72,3 +85,30 @@ def summary(values: Array, returns: Array, visited: Array, heads: int) -> BiasSu
         quantiles=jnp.stack([mean(differences, part) for part in fifth]),
         pairs=pairs,
     )
+
+
+def jackknife(sums: NDArray[np.float64], counts: NDArray[np.float64]) -> tuple[float, float]:
+    r"""The standard error of a mean over the pairs of few episodes, and its degrees of freedom.
+
+    .. math:: d_i = \frac{S_i - \bar D\, n_i}{n - n_i}, \qquad
+        \text{error}^2 = \frac{k - 1}{k} \sum_i d_i^2, \qquad
+        \nu = \min\Big(k - 1, \big(\textstyle\sum_i d_i^2\big)^2 \Big/ \sum_i d_i^4\Big)
+
+    ``sums`` :math:`S_i` and ``counts`` :math:`n_i` are [heads, k], of the k episodes of each head; the heads' means are averaged.
+    :math:`d_i` is how far the mean :math:`\bar D` moves without episode i. A long episode pulls the mean towards itself, which
+    the residuals of :func:`summary` hide and leaving it out does not. Where a few episodes dominate, the error is known no better
+    than from so few. One episode has no error: nan.
+
+    >>> error, freedom = jackknife(np.array([[0.0, 2.0, 4.0]]), np.ones((1, 3)))
+    >>> round(error, 4), freedom  # of three means, s / sqrt(3); the two outer ones say all about it
+    (1.1547, 2.0)
+    """
+    heads, episodes = sums.shape
+    if episodes == 1:
+        return np.nan, np.nan
+    total = np.sum(counts, axis=1, keepdims=True)
+    means = np.sum(sums, axis=1, keepdims=True) / total
+    squares = np.square((sums - means * counts) / (total - counts) / heads)
+    spread = float(np.sum(squares))
+    freedom = spread**2 / float(np.sum(squares**2)) if spread else np.inf
+    return float(np.sqrt((episodes - 1) / episodes * spread)), min(freedom, heads * (episodes - 1.0))

@@ -9,6 +9,9 @@ from itertools import islice
 from numbers import Real
 from typing import Any
 
+import jax
+import numpy as np
+
 from ...envs import Environment
 from ..agent import Agent
 from ..agents import parse_agent
@@ -44,6 +47,7 @@ class TrainingPlan:
             numbers = [whole_number("a seed", seed, least=0, most=2**32 - 1) for seed in _several(seeds)]
         if environment.n_actions > 256:
             raise AgentError(f"an environment may have 256 actions at most, not {environment.n_actions}")
+        _refuse_other_masks(environment)
         if not chosen or not rates or not numbers:
             raise AgentError("a training needs at least one agent, one learning rate and one seed")
         runs = len(chosen) * len(rates) * len(numbers)
@@ -90,6 +94,20 @@ def describe_environment(environment: Environment) -> dict[str, Any]:
         }
         options = {name: value for name, value in values.items() if isinstance(value, bool | int | float | str)}
     return {"name": environment.name, "options": options}
+
+
+def _refuse_other_masks(environment: Environment) -> None:
+    """Refuse what is no mask by its form; whether any action is legal is not known before the steps are taken."""
+    state, _ = jax.eval_shape(environment.reset, np.zeros(2, np.uint32))  # which takes no device
+    found, n = jax.eval_shape(environment.legal, state), environment.n_actions
+    array = isinstance(found, jax.ShapeDtypeStruct)
+    if found is None or (array and (found.shape, found.dtype) == ((n,), np.bool_)):
+        return
+    shown = f"{found.dtype} {list(found.shape)}" if array else type(found).__name__
+    raise AgentError(
+        f"legal(state) of {environment.name} must give a truth value for each action, bool [{n}], not {shown}"
+        + (": give mask.astype(bool)" if array and found.shape == (n,) else "")
+    )
 
 
 def _agent(agent: str | Agent) -> Agent:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -148,6 +149,8 @@ class EnvAdapter:
         raw, info = _pair(found)
         if self.way is Way.UNKNOWN:
             self.way = Way.INFO if any(mask is not None for mask in self._in_info(info)) else Way.NOT
+            if self.way is Way.NOT and (said := masks.near_miss(self.env, info)) is not None:
+                warnings.warn(said, UserWarning, stacklevel=2)  # one place for all environments: it is said once
         seen = self._seen(raw)
         self._lost(info, np.ones(self.n, bool))
         return View(seen, self._legal(raw, info, np.zeros(self.n, bool)))
@@ -195,7 +198,7 @@ class EnvAdapter:
             where = self._when() + (f" of environment {i}" if self.n > 1 else "")
             if found[i] is None:
                 raise HostError(
-                    f"info[{MASK!r}] is missing {where}, and this training has masks: give one at every reset and every step"
+                    f"{self.way.lacking} {where}, and this training has masks: give one at every reset and every step"
                 )
             try:
                 legal[i] = masks.mask_of(found[i], self.n_actions)
@@ -215,7 +218,7 @@ class EnvAdapter:
         return [info.get(MASK) if isinstance(info, dict) else None]
 
     def _in_observation(self, raw: Any) -> Sequence[Any]:
-        return [raw[MASK]]
+        return [raw.get(MASK)]
 
     def _seen(self, raw: Any) -> NDArray[Any]:
         return self._alone(raw)
@@ -304,7 +307,7 @@ class VectorEnvAdapter(EnvAdapter):
     def _in_observation(self, raw: Any) -> Sequence[Any]:
         if isinstance(raw, dict):
             return raw[MASK]
-        return [None if each is None else each[MASK] for each in raw]  # of episodes that ended
+        return [None if each is None else each.get(MASK) for each in raw]  # of episodes that ended
 
     def _seen(self, raw: Any) -> NDArray[Any]:
         return _visible(np.array(self.sight.many(raw)), self.sight.dtype)

@@ -187,7 +187,7 @@ class HostAgent:
         if not len(seen):
             return np.zeros(0, np.int64), None
         if action_masks is None and world.way is Way.OBSERVATION:
-            action_masks = observation[MASK]
+            action_masks = observation.get(MASK)
         legal = None if action_masks is None else _legal(action_masks, len(seen), world.n_actions, many=many)
         if deterministic:
             actions = np.asarray(driver.program.greedy(driver.run, seen, legal))
@@ -262,8 +262,10 @@ def _whole(name: str, value: Any) -> int:
 
 
 def _legal(given: Any, n: int, n_actions: int, *, many: bool) -> NDArray[np.bool_]:
-    """The masks for so many observations, [n, actions]."""
+    """The masks for so many observations, [n, actions]; one may be for all of them."""
     rows = list(given) if many and np.iterable(given) else [given]
+    if many and not any(np.iterable(each) for each in rows):
+        rows = [given] * n
     if len(rows) != n:
         raise HostError(f"there are {n} observations and {len(rows)} masks")
     legal = np.stack([mask_of(each, n_actions) for each in rows])

@@ -28,6 +28,10 @@ class Frames:
     """How many frames there have been."""
     first: int = 0
     """The number of the oldest transition all of whose frames are still there."""
+    steps: int = 0
+    """Steps that were told here."""
+    jumps: int = 0
+    """Those that did not shift the frames by one, as every step of a stack does."""
     numbers: NDArray[np.int64] = field(init=False)
     """[n, k]: the frames of what each environment shows, the oldest first."""
     oldest: NDArray[np.int64] = field(init=False)
@@ -63,6 +67,7 @@ class Frames:
                 self._append(message[lane], lane)
             else:
                 self._begin(message[lane], lane, reached[lane], 0)
+                self.jumps += bool(after.counts[lane])  # one that only begins anew shifts nothing
         message["next_state"] = self.numbers[:, -1] % places
         if after.seen is not after.reached:
             message["seen"] = new = split(after.seen)
@@ -70,6 +75,7 @@ class Frames:
                 self._begin(message[lane], lane, new[lane], self.store.stack.count)
         numbers = stored + np.arange(int(after.counts.sum()))
         self.oldest[numbers % self.store.capacity] = floor
+        self.steps += numbers.size
         self._look(message, stored, stored + numbers.size)
 
     def _clear(self, message: NDArray[Any]) -> None:
@@ -105,12 +111,13 @@ class Frames:
         while first < after and self.oldest[first % capacity] < lost:
             first += 1
         if first > whole and self.first <= max(0, stored - capacity):
-            warnings.warn(
-                f"the replay holds {after - first:,} of {min(after, capacity):,} transitions: in short episodes they have more "
-                "frames than there is room for (frames=1 stores whole observations)",
-                UserWarning,
-                stacklevel=4,
-            )
+            held = f"the replay holds {after - first:,} of {min(after, capacity):,} transitions"
+            if 2 * self.jumps > self.steps:
+                k = self.store.stack.count
+                why = f"the observations are no stacks of {k} frames, for steps do not shift them by one: leave frames={k} out"
+            else:
+                why = "in short episodes they have more frames than there is room for (frames=1 stores whole observations)"
+            warnings.warn(f"{held}: {why}", UserWarning, stacklevel=4)
         self.first = first
         message["first"], message["held"] = first % capacity, after - first
 

@@ -65,6 +65,8 @@ def load(cls: type[A], path: str | Path, env: Any, settings: dict[str, Any]) -> 
             raise HostError(f"{path} holds a {there}, not a {cls.__name__}: load it with maxmean.{there}.load")
         given = {RENAMED.get(name, name): each for name, each in take(text, "given", mapping).items()}
         given = plain.settings({name: each for name, each in given.items() if name not in settings})
+        if given.get("frames") == 0:  # as it could be given for what the environment says
+            del given["frames"]
         if is_atari(env) and "clip_reward" not in {*settings, *take(about, "host", mapping)}:
             given["clip_reward"] = False  # as before there was such a setting
         choose(cls.make, adapter_of(env).sight, given)

@@ -41,6 +41,14 @@ class Way(Enum):
     def masked(self) -> bool:
         return self in (Way.OBSERVATION, Way.METHOD, Way.INFO)
 
+    @property
+    def lacking(self) -> str:
+        """What is said where there is None instead of a mask."""
+        if self is Way.METHOD:
+            return f"{METHOD}() gave None"
+        where = f"the entry {MASK!r} of the observation" if self is Way.OBSERVATION else f"info[{MASK!r}]"
+        return f"{where} is missing or None"
+
 
 def way_of(env: Any, space: spaces.Space, n_actions: int) -> Way:
     """What is known before the first reset of an environment with observations of ``space``."""
@@ -80,6 +88,20 @@ def in_info(info: Any, n: int) -> Sequence[Any]:
         return [None] * n
     there = info.get(f"_{MASK}", np.ones(n, bool))
     return [mask if given else None for mask, given in zip(found, there, strict=True)]
+
+
+def near_miss(env: Any, info: Any) -> str | None:
+    """What is said where no mask was found at ``reset``, which gave ``info``, but something looks like one."""
+    infos = [info] if isinstance(info, dict) else info if isinstance(info, list) else []
+    if any(METHOD in each for each in infos):
+        return f"info[{METHOD!r}] is ignored, and all actions count as legal: masks must be in info[{MASK!r}]"
+    # Asked after the reset, for a property may need one. Gymnasium's vector environments read what they cannot call.
+    if not isinstance(env, VectorEnv) and env.has_wrapper_attr(METHOD) and not has_method(env):
+        return (
+            f"the environment's {METHOD} is ignored, and all actions count as legal: it must be a method, {METHOD}(), not an "
+            "attribute or a property"
+        )
+    return None
 
 
 def mask_of(found: Any, n_actions: int) -> NDArray[np.bool_]:

@@ -7,8 +7,6 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scipy.special import stdtrit
-
 from ...drawing import own_style
 from ...mev.errors import ArgumentError
 from ...mev.picture import check_figure
@@ -38,8 +36,7 @@ def draw_bias(bias: Bias, path: str | Path) -> None:
         panel = figure.subplots()
         panel.axhline(0.0, color=_INK, linewidth=0.8)
         if known:
-            half = float(stdtrit(max(bias.episodes - len(bias.heads), 1), 0.975)) * bias.error
-            low, high = bias.value - half, bias.value + half
+            low, high = bias.interval
             panel.axhspan(low, high, color=_BLUE, alpha=0.15, linewidth=0, label="all pairs, 95% interval")
         panel.axhline(bias.value, color=_BLUE, linewidth=1.0, label=None if known else "all pairs")
         panel.plot(bias.values, bias.fifths, "o-", color=_BLUE, label="by fifths of the predicted value")

@@ -81,8 +81,8 @@ class Host:
     terminal_on_life_loss: bool = False
     """Whether a lost life ends the episode for the agent that learns, though not the game; lives are in ``info["lives"]``."""
     frames: int = 0
-    """Frames that an observation is a stack of, each of which is stored once. 0 is what the environment says, and 1 stores whole
-    observations.
+    """Frames that an observation is a stack of, 1 to 255, each of which is stored once; 1 stores whole observations. Left out,
+    as 0 says here, it is what the environment says.
     """
     network: Trunk | None = None
     """The network's trunk; by default the one that fits the observations."""
@@ -129,6 +129,10 @@ def choose(make: Callable[..., Agent], sight: Sight, given: dict[str, Any]) -> C
         agent.setdefault("exploration", preset.exploration)
     if agent.get("exploration") == "epsilon":  # without numbers: those for what is seen
         agent["exploration"] = preset.exploration
+    if given.get("frames", 1) < 1:
+        raise HostError(
+            f"frames must be at least 1, not {given['frames']}; leave it out to stack as the environment says"
+        )
     _refuse_network(given.get("network"), sight.shape, scaled=given.get("scale_observations", False))
     try:
         return Choice(

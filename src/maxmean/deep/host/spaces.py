@@ -74,8 +74,9 @@ def batched(space: spaces.Space, observation: Any) -> bool:
     seen = observation
     if isinstance(seen, tuple) and len(seen) == 2 and isinstance(seen[1], dict) and not isinstance(space, spaces.Tuple):
         raise HostError("env.reset() gives a pair, the observation and a dict: give the observation alone")
-    while isinstance(part, spaces.Dict | spaces.Tuple):  # the first part tells it of all
-        name: Any = next(iter(part)) if isinstance(part, spaces.Dict) else 0
+    while isinstance(part, spaces.Dict | spaces.Tuple):  # the first part tells it of all; a mask may be left out
+        names = (each for each in part if each != MASK or part is not space) if isinstance(part, spaces.Dict) else (0,)
+        name: Any = next(iter(names))
         try:
             part, seen = part[name], seen[name]
         except (TypeError, KeyError, IndexError):

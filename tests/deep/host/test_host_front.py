@@ -127,6 +127,20 @@ def test_ataris_old_names_lead_to_the_new_ones() -> None:
         DQN("PongNoFrameskip-v4")
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("minatar/breakout", "for Gymnasium it is called 'maxmean/Breakout-v0'"),
+        ("gymnax/CartPole-v1", r"maxmean\.envs\.to_gymnasium\(maxmean\.envs\.make\('gymnax/CartPole-v1'\)\)"),
+        ("brax/ant", "Brax's, whose actions are continuous"),
+        ("jumanji/Snake-v1", "picks the array that the network sees"),
+    ],
+)
+def test_where_the_environments_of_others_are_is_said(name: str, said: str) -> None:
+    with pytest.raises(HostError, match=f"^{name} is .*{said}"):
+        DQN(name)
+
+
 def test_what_cannot_fit_into_memory_is_refused_before_it_begins() -> None:
     with pytest.raises(ValueError, match=r"this training needs .* use fewer seeds or a smaller replay_capacity"):
         DQN("CartPole-v1", replay_capacity=2 * 10**9)

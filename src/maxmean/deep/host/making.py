@@ -11,6 +11,18 @@ from typing import Any
 from ...errors import missing, need, unknown
 from .errors import HostError, sentence
 
+_ELSEWHERE = {
+    "minatar/": "is a game on the device: maxmean.deep.train and 'maxmean train' take it; for Gymnasium it is called "
+    "'maxmean/Breakout-v0' and the like",
+    "gymnax/": "is an environment on the device: maxmean.deep.train and 'maxmean train' take it; "
+    "maxmean.envs.to_gymnasium(maxmean.envs.make({name!r})) makes one of Gymnasium of it",
+    "brax/": "is Brax's, whose actions are continuous, and the agents here choose among a number of actions: make an environment "
+    "of Gymnasium or of maxmean.envs with a number of actions of it",
+    "jumanji/": "is Jumanji's, for which there is no adapter: make an environment of maxmean.envs that calls it and picks the "
+    "array that the network sees",
+}
+"""What is said of ids that are not Gymnasium's, by how they begin."""
+
 
 def need_gymnasium() -> None:
     """Say in one sentence what is missing, if something is."""
@@ -29,6 +41,9 @@ def make_env(name: str, **options: Any) -> Any:
     register_gymnasium()
     if name.startswith("ALE/"):
         return _atari(name, **options)
+    for others, said in _ELSEWHERE.items():
+        if name.startswith(others):
+            raise HostError(f"{name} {said.format(name=name)}")
     if name.endswith("NoFrameskip-v4"):  # as they were called for many years, and bare
         game = name.removesuffix("NoFrameskip-v4")
         raise HostError(f"{name} is an old name of Atari's: 'ALE/{game}-v5' comes with the usual wrappers")

@@ -252,3 +252,20 @@ def test_a_read_only_directory_is_one_sentence(tmp_path: Path) -> None:
     assert "cannot use" in run.stderr
     assert "Traceback" not in run.stderr
     assert len(run.stderr.splitlines()) == 1
+
+
+def test_a_dry_run_is_about_what_is_left_and_leaves_all_as_it_is(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    dry = ("reproduce", "kernels", "--dry-run", "--out", str(out))
+    assert maxmean(*dry).stdout == "kernels: 3 shards\n"
+    assert not out.exists()
+    maxmean("reproduce", "kernels", "--out", str(out), "--quiet")
+    assert maxmean(*dry).stdout == f"kernels: all 3 shards are in {str(out)!r} already\n"
+    first, *_ = sorted((out / "kernels").glob("*.parquet"))
+    first.write_bytes(b"no table")
+    files = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    assert (
+        maxmean(*dry).stdout
+        == f"kernels: 2 of 3 shards are in {str(out)!r} already; for the others:\nkernels: 1 shard\n"
+    )
+    assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == files

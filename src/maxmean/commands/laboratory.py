@@ -15,9 +15,12 @@ import typer
 from ..errors import missing
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.table import Table
 
+    from ..lab.experiment import Shard
     from ..lab.loading import LeftOut
+    from ..lab.run import ExperimentJob
     from ..lab.store import Store
 
 DEFAULT_OUT = "maxmean-results"
@@ -111,20 +114,16 @@ def reproduce(
     wants_gpu = any(job.experiment.on_gpu(job.settings) is not None for job in jobs)
     usual = "processes" if not wants_gpu else "gpu" if has_gpu() else "inline"
     chosen = make_engine(engine or usual, workers, address, None if quiet else console)
-    store = Store(out)
     if dry_run:
         if wants_gpu and has_gpu() and engine in ("processes", "ray"):
             console.print(
                 "What follows is for --engine gpu, several shards at once on this machine's GPU.", markup=False
             )
-        at_once = 1 if engine == "inline" else workers
+        at_once, there = 1 if engine == "inline" else workers, Store.found(out)
         for job in jobs:
-            every, left = len(job.experiment.parts(job.settings)), left_to_do(job, store, seed)
-            if len(left) < every:
-                kept = f"{every - len(left)} of {every} shards are in {str(out)!r} already"
-                print(f"{job.experiment.name}: {kept}; for the others:")
-            print(job.experiment.forecast(job.settings, left, lambda text: console.print(text, markup=False), at_once))
+            _foretell(job, left_to_do(job, there, seed), out, at_once, console)
         return
+    store = Store(out)
     folder = store.root / "report"
     check_report(store, folder)  # now, not after hours of computing
     begin = time.monotonic()
@@ -150,6 +149,17 @@ def reproduce(
     _say(left_out)
     if summary.failed or any(each.experiment in asked for each in left_out):
         raise typer.Exit(1)
+
+
+def _foretell(job: ExperimentJob, left: Sequence[Shard], out: str, workers: int | None, console: Console) -> None:
+    """Print what the shards that are left will take, and how many are there already."""
+    experiment, every = job.experiment, len(job.experiment.parts(job.settings))
+    if not left:
+        print(f"{experiment.name}: all {every} shards are in {out!r} already")
+        return
+    if len(left) < every:
+        print(f"{experiment.name}: {every - len(left)} of {every} shards are in {out!r} already; for the others:")
+    print(experiment.forecast(job.settings, left, lambda text: console.print(text, markup=False), workers))
 
 
 def list_experiments(

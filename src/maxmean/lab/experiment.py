@@ -127,7 +127,7 @@ class Experiment(ABC, Generic[S]):
         self, settings: S, left: Sequence[Shard], say: Callable[[str], None], workers: int | None = None
     ) -> str:
         """What the shards that are left will take, in words, with so many workers; ``say`` hears what is being measured."""
-        return f"{self.name}: {len(left)} shards"
+        return f"{self.name}: {len(left)} shard{'s' * (len(left) != 1)}"
 
     @abstractmethod
     def figures(self, results: Results[S]) -> dict[str, Figure]:

@@ -103,12 +103,12 @@ def reproduce(jobs: Sequence[ExperimentJob], store: Store, engine: ShardEngine, 
     return Summary(len(tasks) - len(failed), kept, tuple(failed))
 
 
-def left_to_do(job: ExperimentJob, store: Store, seed: int) -> list[Shard]:
-    """The shards that :func:`reproduce` would compute now; nothing is changed."""
+def left_to_do(job: ExperimentJob, store: Store | None, seed: int) -> list[Shard]:
+    """The shards that :func:`reproduce` would compute now, all of them without a store; nothing is changed."""
     left = []
     for shard in job.experiment.shards(job.settings, seed):
         try:
-            if _stored(store, job, shard):
+            if store is not None and _stored(store, job, shard):
                 continue
         except DamagedError:
             pass

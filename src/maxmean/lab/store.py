@@ -63,6 +63,11 @@ class Store:
         except OSError as error:
             raise StoreError(f"cannot use {str(self.root)!r}: {said(error)}") from None
 
+    @classmethod
+    def found(cls, root: Path | str) -> Store | None:
+        """The results in a directory, which is left as it is; None if there are none yet."""
+        return cls(root, create=False) if os.path.lexists(Path(root) / _MARKER) else None
+
     def _check_format(self, create: bool) -> None:
         marker = self.root / _MARKER
         if os.path.lexists(marker):

@@ -248,7 +248,7 @@ class MinAtarStudy(Experiment[Settings]):
         from .forecast import forecast
 
         tasks = [Task(self, self.settings_of(settings, shard), shard, Path()) for shard in left]
-        return forecast(settings, tasks, say, workers) if tasks else f"{self.name}: nothing is left to do"
+        return forecast(settings, tasks, say, workers)
 
     def compute(self, settings: Settings, part: Mapping[str, Any], rng: np.random.Generator) -> pd.DataFrame:
         return self._train(settings, part, None, None)

@@ -62,11 +62,12 @@ def sent_once(driver: Any) -> None:
     """The message goes to the device once: acting gives it back, to learn from."""
     program = driver.program
     act, store, learn = program.act, program.store, program.learn
-    both = jax.jit(lambda run, rows: (act(run, rows), rows))
+    both = jax.jit(lambda acting, rows: (act(acting, rows), rows))
     there: list[Any] = []
 
     def act_and_keep(run: Any, rows: Any) -> Any:
-        actions, on_device = both(run, rows)
+        acting = run._replace(learner=run.learner._replace(target=(), moments=()), replay=(), tally=(), diverged=())
+        actions, on_device = both(acting, rows)
         there[:] = [on_device]
         return actions
 

@@ -1,4 +1,4 @@
-"""Where the time of our steps goes, for ``host_gpu.py --profile``.
+"""Where the time of our steps goes, for ``host_gpu.py profile``.
 
 On the way a step's parts are measured as the host sees them: a call of the device comes back before its work is done, so what the
 device is late with shows as waiting for actions. Alone, each call is measured until its work is done.

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import stdtr
 
 import maxmean as mm
 
@@ -195,6 +196,45 @@ def test_the_loop_beside_measure_bias_finds_the_same(monkeypatch: pytest.MonkeyP
     assert measure.apart(found) < 4.0
     measure.kept.keep(found, tmp_path)
     assert f"{found['ours']:+.3f} ± {found['error']:.3f}" in measure.table(tmp_path)
+
+
+@pytest.fixture
+def bias_interval(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    return importlib.import_module("bias_interval")
+
+
+def test_the_problems_of_the_bias_interval_have_their_bias(bias_interval: Any) -> None:
+    """The mean over 40,000 episodes is within five errors of the true bias; one of seven is not in 1 of 100,000 seeds."""
+    problems = list(bias_interval.problems())
+    assert len({each.name for each in problems}) == len(problems) == 7
+    for each in problems:
+        sums, counts = each.play(np.random.default_rng(0), 40_000)
+        bias = sums.sum() / counts.sum()
+        error = np.std(sums - bias * counts) / counts.mean() / len(sums) ** 0.5
+        assert abs(bias - each.bias) < 5 * error, each.name
+
+
+def test_the_bias_interval_holds_as_often_as_is_known(bias_interval: Any) -> None:
+    """Of 1,000 measurements from ten episodes; shares four of their standard errors away come once in 10,000 seeds.
+
+    Of fixed length and with normal rewards, the mean over its error has Student's distribution with nine degrees of freedom: the
+    share within two errors is known, and the interval, which has no more degrees of freedom, holds in 95% or more (97.5% by the
+    table). Where one in twenty differs, the interval has no width without such an episode, and holds with one.
+    """
+    fixed, rare = (
+        next(each for each in bias_interval.problems() if each.name == name)
+        for name in ("fixed length", "one in twenty")
+    )
+    found = bias_interval.measure(fixed, 10, 1_000)
+    two_errors = float(1 - 2 * stdtr(9, -2.0))
+    assert found.two_errors == pytest.approx(two_errors, abs=4 * (two_errors * (1 - two_errors) / 1_000) ** 0.5)
+    assert found.two_errors < found.interval
+    assert 0.95 <= found.interval < 0.995
+    seen = 1 - 0.95**10
+    assert bias_interval.measure(rare, 10, 1_000).interval == pytest.approx(
+        seen, abs=4 * (seen * (1 - seen) / 1_000) ** 0.5
+    )
 
 
 @pytest.fixture

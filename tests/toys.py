@@ -68,12 +68,13 @@ class GpuToy(Toy):
         settings: Settings = Settings(),  # noqa: B008
         moment: float = 0.0,
         company: int = 1,
+        full: frozenset[int] = frozenset(),
     ) -> None:
         super().__init__(settings)
-        self.log, self.moment, self.company = log, moment, company
+        self.log, self.moment, self.company, self.full = log, moment, company, full
 
     def on_gpu(self, settings: Settings) -> GpuWork:
-        return ToysOnGpu(settings)
+        return ToysOnGpu(settings, self.full)
 
     def resume(
         self,
@@ -106,9 +107,10 @@ class GpuToy(Toy):
 @dataclass(frozen=True)
 class ToysOnGpu:
     settings: Settings
+    full: frozenset[int] = frozenset()
 
     def load(self, part: Mapping[str, Any]) -> Load:
-        return Load(1, part["shard"])
+        return Load(1, part["shard"], part["shard"] in self.full)
 
     def trial(self, part: Mapping[str, Any]) -> Callable[[float], float]:
         if self.settings.trouble and part["shard"] == 2:

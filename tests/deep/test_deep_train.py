@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -14,11 +15,13 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import pytest
+from rich.console import Console
 
 from deep_toys import CORRIDOR
 from maxmean import deep, envs
-from maxmean.deep import checkpoint, directory
+from maxmean.deep import checkpoint, directory, progress
 from maxmean.deep.core import memory
+from maxmean.deep.device import training
 from maxmean.deep.device.block import Block, make_blocks
 from maxmean.deep.device.memory import need
 from maxmean.deep.device.plan import TrainingPlan
@@ -349,3 +352,25 @@ def test_there_must_be_a_policy(tmp_path: Path) -> None:
 def test_a_policy_refuses_observations_of_another_game(whole: tuple[Path, deep.Training]) -> None:
     with pytest.raises(deep.AgentError, match=r"sees observations of shape \(5,\), not \(10, 10, 10\)"):
         whole[1].policies["dqn"].act(np.zeros((10, 10, 10), bool))
+
+
+def test_what_the_time_went_into(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a clock of ours: what the first of each takes beyond the others is for compiling. One that failed is not counted."""
+    clock = iter([0.0, 7.0, 7.0, 9.0, 9.0, 12.0, 12.0, 14.0, 14.0])
+    monkeypatch.setattr("maxmean.deep.progress.time.monotonic", lambda: next(clock))
+    times = progress.Times()
+    for what in ("learning", "tests", "learning", "tests"):
+        with times(what):
+            pass
+    with pytest.raises(ZeroDivisionError), times("learning"):
+        raise ZeroDivisionError
+    assert str(times) == "14 s: learning 43%, tests 29%, compiling 29%."
+
+
+def test_a_long_training_says_what_its_time_went_into(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = io.StringIO()
+    for long, ends in ((0.0, True), (1e6, False)):
+        monkeypatch.setattr(training, "LONG", long)
+        said.seek(said.truncate(0))
+        small_training(None, 200, quiet=False, console=Console(file=said, width=200))
+        assert ("compiling" in said.getvalue().splitlines()[-1]) is ends

@@ -259,6 +259,11 @@ def test_a_dry_run_is_about_what_is_left_and_leaves_all_as_it_is(tmp_path: Path)
     dry = ("reproduce", "kernels", "--dry-run", "--out", str(out))
     assert maxmean(*dry).stdout == "kernels: 3 shards\n"
     assert not out.exists()
+    (tmp_path / "file").touch()
+    for other, sentence in ((tmp_path, "holds other files"), (tmp_path / "file", "cannot use")):
+        refused = maxmean("reproduce", "kernels", "--dry-run", "--out", str(other))
+        assert refused.returncode == 2
+        assert sentence in refused.stderr
     maxmean("reproduce", "kernels", "--out", str(out), "--quiet")
     assert maxmean(*dry).stdout == f"kernels: all 3 shards are in {str(out)!r} already\n"
     first, *_ = sorted((out / "kernels").glob("*.parquet"))

@@ -1159,16 +1159,17 @@ def test_shards_side_by_side_are_foretold_side_by_side(gpu: Calibration) -> None
 
 
 def test_shards_that_fill_a_gpu_are_foretold_beside_others(gpu: Calibration, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two of three hours each that fill it, at four fifths of their speed beside others at two fifths of theirs.
+    """Two of three hours each that fill it, at four fifths of their speed beside another at two fifths of its own.
 
-    The first is done after 3.75 hours; half of the other's work is left by then, which takes as long again, beside the second.
+    The other one is as long, and is tried first. The first of the two is done after 3.75 hours; half of the other's work is left
+    by then, which takes as long again, beside the second.
     """
 
     def full(self: Sharing, task: Task) -> bool:
         return "bdqn" in task.shard.part["agents"]
 
     monkeypatch.setattr(Sharing, "full", full)
-    monkeypatch.setattr(forecast, "calibrate", lambda *_: Calibration(2, ((1.0,), (0.8, 0.4)), (100.0, 120.0)))
+    monkeypatch.setattr(forecast, "calibrate", lambda *_: Calibration(2, ((1.0,), (0.4, 0.8)), (100.0, 120.0)))
     said = foretold(replace(TINY, besides=("breakout@1e-4 bdqn", "breakout@1e-5 bdqn")))
     assert "7.5 hours on one GPU like this, 2 shards at once; 9.0 hours one after the other.\n" in said
 

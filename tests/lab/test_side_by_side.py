@@ -18,6 +18,7 @@ from rich.console import Console
 
 from maxmean.cluster import ATTEMPTS
 from maxmean.lab import side_by_side
+from maxmean.lab.calibration import Calibration
 from maxmean.lab.engines import Inline
 from maxmean.lab.gpu import Gpu, Sharing, _load
 from maxmean.lab.side_by_side import SideBySide
@@ -74,6 +75,28 @@ def test_the_longest_come_first_and_only_as_many_as_fit(tmp_path: Path, memory: 
     memory(1)
     list(SideBySide(3).run(tasks(tmp_path / "log")))
     assert events(tmp_path / "log") == [(shard, what) for shard in (2, 1, 0) for what in ("begins", "ends")]
+
+
+def test_beside_one_that_fills_the_gpu_begins_another_that_does_not(
+    tmp_path: Path, memory: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of four, the two longest fill it: with two at once, the longest one and the longest of the others begin.
+
+    They are tried in the same order.
+    """
+    tried: list[int] = []
+
+    def calibrate(tasks: Sequence[Task], *_: object) -> Calibration:
+        tried.extend(task.shard.part["shard"] for task in tasks)
+        return Calibration(2)
+
+    monkeypatch.setattr(side_by_side, "calibrate", calibrate)
+    settings = Settings(shards=4)
+    toy = GpuToy(tmp_path / "log", settings, company=2, full=frozenset({2, 3}))
+    list(SideBySide().run([Task(toy, settings, shard, Path("nowhere")) for shard in toy.shards(settings, 0)]))
+    assert tried == [3, 1, 0, 2]
+    begun = [shard for shard, what in events(tmp_path / "log") if what == "begins"]
+    assert {*begun[:2]} == {3, 1}
 
 
 def test_how_many_is_what_the_calibration_found(

@@ -29,7 +29,7 @@ class Load:
     seconds: float
     """Roughly, on some GPU: with it the longest shards come first."""
     full: bool = False
-    """Whether it keeps the whole GPU busy: two such gain next to nothing beside each other, and others do beside one of them."""
+    """Whether it keeps the whole GPU busy: two such gain less beside each other than others do beside one of them."""
 
 
 class GpuWork(Protocol):

@@ -49,6 +49,16 @@ class StudyPlan:
     shards: list[Shard]
 
 
+def _refuse_others(root: Path) -> None:
+    """Refuse a directory that holds other files than ours, or is none."""
+    try:
+        if all(half_written(path) for path in root.iterdir()):
+            return
+    except OSError as error:
+        raise StoreError(f"cannot use {str(root)!r}: {said(error)}") from None
+    raise StoreError(f"{str(root)!r} holds other files: choose an empty or a new directory with --out")
+
+
 class Store:
     """A directory of results."""
 
@@ -65,8 +75,12 @@ class Store:
 
     @classmethod
     def found(cls, root: Path | str) -> Store | None:
-        """The results in a directory, which is left as it is; None if there are none yet."""
-        return cls(root, create=False) if os.path.lexists(Path(root) / _MARKER) else None
+        """The results in a directory, which is left as it is; None if there are none yet and it could be used for them."""
+        if os.path.lexists(Path(root) / _MARKER):
+            return cls(root, create=False)
+        if os.path.lexists(root):
+            _refuse_others(Path(root))
+        return None
 
     def _check_format(self, create: bool) -> None:
         marker = self.root / _MARKER
@@ -82,9 +96,8 @@ class Store:
             raise StoreError(
                 f"there are no results in {str(self.root)!r}: make some with 'maxmean reproduce --out DIR'"
             )
-        elif not all(half_written(path) for path in self.root.iterdir()):
-            raise StoreError(f"{str(self.root)!r} holds other files: choose an empty or a new directory with --out")
         else:
+            _refuse_others(self.root)
             write_file(marker, _json({"format": FORMAT, "maxmean": __version__}), self.root)
         if create:
             for folder in (

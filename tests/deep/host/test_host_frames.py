@@ -230,7 +230,7 @@ def test_observations_that_are_no_stacks_are_called_so(
     driver = DQN(env, eval_env=long(), **small(replay_capacity=101, warmup=10_000, frames=3)).driver
     driver.begin()
     said = (
-        r"^the replay holds \d+ of \d+ transitions: the observations are no stacks of 3 frames, .*: leave frames=3 out$"
+        r"^the replay holds \d+ of \d+ transitions: consecutive observations are not shifted by a frame, .*: leave frames=3 out$"
     )
     with pytest.warns(UserWarning, match=said) as caught:
         walk(driver, 250)

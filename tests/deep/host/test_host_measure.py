@@ -165,6 +165,23 @@ def test_of_episodes_of_one_length_the_error_is_that_of_their_mean() -> None:
     assert jackknife(sums[None, :2], np.full((1, 2), 4.0))[1] == pytest.approx(1.0)
 
 
+def test_heads_share_the_error_of_their_average() -> None:
+    """Two heads with the same episodes: the average's variance is half of one's, from twice as many degrees of freedom."""
+    sums, counts = np.array([[1.5, 0.0, 0.0, 0.0]]), np.array([[3.0, 1.0, 1.0, 1.0]])
+    (one, few), (both, more) = jackknife(sums, counts), jackknife(np.tile(sums, (2, 1)), np.tile(counts, (2, 1)))
+    assert both == pytest.approx(one / 2**0.5)
+    assert more == pytest.approx(2 * few)
+    alike = jackknife(np.tile([[0.0, 1.0]], (3, 1)), np.ones((3, 2)))[1]
+    assert alike == pytest.approx(3.0)  # the cap, H(k - 1): six equal parts would be six
+
+
+@pytest.mark.parametrize("wrong", [np.inf, -np.inf, np.nan])
+def test_a_sum_that_is_not_finite_has_no_error(wrong: float) -> None:
+    """Without a warning, which would fail the test."""
+    assert np.isnan(jackknife(np.array([[1.0, wrong, 2.0]]), np.ones((1, 3)))).all()
+    assert np.isnan(jackknife(np.array([[1.0, 2.0], [wrong, wrong]]), np.ones((2, 2)))).all()
+
+
 def test_the_interval_is_around_the_value_and_of_one_episode_there_is_none() -> None:
     found = maxmean.measure_bias((left, lambda *_: 0.0), Chain(), discount=DISCOUNT, episodes=5)
     low, high = found.interval
@@ -377,7 +394,7 @@ def test_a_bias_is_drawn(tmp_path: Path) -> None:
         (
             (left, exact),
             {"discount": 0.9, "env": "gymnax/CartPole-v1"},
-            r"give maxmean\.envs\.to_gymnasium\(maxmean\.envs\.make\('gymnax/CartPole-v1'\)\)$",
+            r"maxmean\.envs\.to_gymnasium\(maxmean\.envs\.make\('gymnax/CartPole-v1'\)\) makes one of Gymnasium of it$",
         ),
         ((left, exact), {"starts": 5}, r"starts must be a list of pairs \(observation, state\), not 5"),
         ((left, exact), {"starts": (_ for _ in ())}, "starts must be a list of pairs .*, not <generator object"),

@@ -329,7 +329,7 @@ def test_without_stable_baselines_the_callback_says_what_to_install(monkeypatch:
 @pytest.mark.usefixtures("library")
 def test_the_callback_takes_environments_of_gymnasium_alone() -> None:
     with pytest.raises(
-        HostError, match=r"give maxmean\.envs\.to_gymnasium\(maxmean\.envs\.make\('gymnax/CartPole-v1'\)\)"
+        HostError, match=r"maxmean\.envs\.to_gymnasium\(maxmean\.envs\.make\('gymnax/CartPole-v1'\)\) makes one"
     ):
         maxmean.bias_callback("gymnax/CartPole-v1")
     with pytest.raises(HostError, match=r"a Breakout is one of maxmean\.envs: give maxmean\.envs\.to_gymnasium\(env\)"):

@@ -90,21 +90,26 @@ def summary(values: Array, returns: Array, visited: Array, heads: int) -> BiasSu
 def jackknife(sums: NDArray[np.float64], counts: NDArray[np.float64]) -> tuple[float, float]:
     r"""The standard error of a mean over the pairs of few episodes, and its degrees of freedom.
 
-    .. math:: d_i = \frac{S_i - \bar D\, n_i}{n - n_i}, \qquad
-        \text{error}^2 = \frac{k - 1}{k} \sum_i d_i^2, \qquad
-        \nu = \min\Big(k - 1, \big(\textstyle\sum_i d_i^2\big)^2 \Big/ \sum_i d_i^4\Big)
+    .. math:: d_{hi} = \frac{1}{H}\,\frac{S_{hi} - \bar D_h\, n_{hi}}{n_h - n_{hi}}, \qquad
+        \text{error}^2 = \frac{k - 1}{k} \sum_{h,i} d_{hi}^2, \qquad
+        \nu = \min\Big(H (k - 1), \big(\textstyle\sum_{h,i} d_{hi}^2\big)^2 \Big/ \sum_{h,i} d_{hi}^4\Big)
 
-    ``sums`` :math:`S_i` and ``counts`` :math:`n_i` are [heads, k], of the k episodes of each head; the heads' means are averaged.
-    :math:`d_i` is how far the mean :math:`\bar D` moves without episode i. A long episode pulls the mean towards itself, which
-    the residuals of :func:`summary` hide and leaving it out does not. Where a few episodes dominate, the error is known no better
-    than from so few. One episode has no error: nan.
+    ``sums`` :math:`S_{hi}` and ``counts`` :math:`n_{hi}` are [heads, k], of the k episodes of each of H heads, whose means
+    :math:`\bar D_h` are averaged; :math:`n_h = \sum_i n_{hi}`. :math:`d_{hi}` is how far that average moves without episode i of
+    head h. A long episode pulls the mean towards itself, which the residuals of :func:`summary` hide and leaving it out does not.
+
+    :math:`\nu` is the number of episodes that would give the sum of squares if all had an equal part in it: 1 where one episode
+    dominates, and for normal episodes of equal length about 4.4 of 10, 11 of 30 and, of many, a third. That is fewer than the
+    k - 1 of Student's interval, which makes ours wider than need be there.
+
+    Without two episodes, or where a sum is not finite, both are nan.
 
     >>> error, freedom = jackknife(np.array([[0.0, 2.0, 4.0]]), np.ones((1, 3)))
     >>> round(error, 4), freedom  # of three means, s / sqrt(3); the two outer ones say all about it
     (1.1547, 2.0)
     """
     heads, episodes = sums.shape
-    if episodes == 1:
+    if episodes == 1 or not np.isfinite(sums).all():
         return np.nan, np.nan
     total = np.sum(counts, axis=1, keepdims=True)
     means = np.sum(sums, axis=1, keepdims=True) / total

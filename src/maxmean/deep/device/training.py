@@ -205,7 +205,7 @@ class Session:
                     return self._stop(reporter)
                 with self.times("tests and bias estimates"):
                     measured = list(pool.map(lambda block: block.measure(), self.blocks))
-                with self.times("files"):
+                with self.times("records and checkpoints"):
                     for block, found in zip(self.blocks, measured, strict=True):
                         for row in self.records.add(block.runs, block.step, found):
                             self._heed(row, warned, reporter)

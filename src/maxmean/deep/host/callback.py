@@ -10,11 +10,11 @@ from ...errors import need
 from ...luck import undisturbed
 from ..checks import whole_number
 from .errors import HostError
-from .making import opened
+from .making import opened, refuse_ours
 from .measure import checked, measured, seed_number
 from .readers import NotFiniteError, reader_of
 from .rollouts import LIMIT
-from .worlds import learns_in, refuse_other_rules, refuse_ours, world_of
+from .worlds import learns_in, refuse_other_rules, world_of
 
 
 def bias_callback(env: Any, *, every: int = 10_000, episodes: int = 5, seed: int = 0, limit: int = LIMIT) -> Any:
@@ -34,7 +34,7 @@ def bias_callback(env: Any, *, every: int = 10_000, episodes: int = 5, seed: int
         for name, value in (("every", every), ("episodes", episodes), ("limit", limit))
     )
     begin = checked(seed_number, "seed", seed)
-    refuse_ours(env)
+    refuse_ours(env, "env")
     refuse_other_rules(env, model=True)
     with undisturbed():
         world = opened(env, "env") if isinstance(env, str) else env

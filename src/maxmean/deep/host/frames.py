@@ -114,7 +114,7 @@ class Frames:
             held = f"the replay holds {after - first:,} of {min(after, capacity):,} transitions"
             if 2 * self.jumps > self.steps:
                 k = self.store.stack.count
-                why = f"the observations are no stacks of {k} frames, for steps do not shift them by one: leave frames={k} out"
+                why = f"consecutive observations are not shifted by a frame, so they are no stacks of {k}: leave frames={k} out"
             else:
                 why = "in short episodes they have more frames than there is room for (frames=1 stores whole observations)"
             warnings.warn(f"{held}: {why}", UserWarning, stacklevel=4)

@@ -16,8 +16,8 @@ _ELSEWHERE = {
     "'maxmean/Breakout-v0' and the like",
     "gymnax/": "is an environment on the device: maxmean.deep.train and 'maxmean train' take it; "
     "maxmean.envs.to_gymnasium(maxmean.envs.make({name!r})) makes one of Gymnasium of it",
-    "brax/": "is Brax's, whose actions are continuous, and the agents here choose among a number of actions: make an environment "
-    "of Gymnasium or of maxmean.envs with a number of actions of it",
+    "brax/": "is Brax's, whose actions are continuous, and the agents here choose among a number of actions: wrap it with a "
+    "discrete action space, as an environment of Gymnasium or of maxmean.envs",
     "jumanji/": "is Jumanji's, for which there is no adapter: make an environment of maxmean.envs that calls it and picks the "
     "array that the network sees",
 }
@@ -119,10 +119,22 @@ def opened(env: Any, name: str, make: Callable[[str], Any] | None = None) -> Any
         return (make or make_env)(env)
     if isinstance(env, gymnasium.Env | gymnasium.vector.VectorEnv):
         return env
+    refuse_ours(env, name)
     what = f"not {env.__name__}: call it" if callable(env) and hasattr(env, "__name__") else f"not {type(env).__name__}"
     if type(env).__module__.startswith("stable_baselines3."):
         what += ": gymnasium.make_vec(id, num_envs) makes one that fits"
     raise HostError(f"{name} must be a Gymnasium environment, its id, or a vector environment, {what}")
+
+
+def refuse_ours(env: Any, name: str) -> None:
+    """Refuse an environment of :mod:`maxmean.envs`, with what makes one of Gymnasium of it."""
+    from ...envs import Environment
+
+    if isinstance(env, Environment):
+        raise HostError(
+            f"{name} must be a Gymnasium environment, and a {type(env).__name__} is one of maxmean.envs: give "
+            f"maxmean.envs.to_gymnasium({name})"
+        )
 
 
 _ALE_VECTOR = "ale_py.vector_env"

@@ -52,9 +52,8 @@ class Bias:
     predicted: float = np.nan
     """Mean of Q over all visited pairs."""
     interval: tuple[float, float] = (np.nan, np.nan)
-    """The value give or take its error times Student's quantile, whose degrees of freedom are the effective number of episodes:
-    few where one long episode says most. With 10 episodes it holds the true bias in 88% to 98% of measurements, with 30 in 93% to
-    98%; two errors alone hold it in 72% to 93% and in 83% to 95%. nan for a single episode."""
+    """95% interval: the value give or take its error times Student's quantile, with few degrees of freedom where few episodes
+    say most. docs/measure.md says how many episodes it needs, and when it fails. nan for a single episode."""
 
     def plot(self, path: str | Path) -> None:
         """Draw the bias by fifths of the predicted value, and write it to ``path`` (.png, .pdf or .svg)."""

@@ -9,10 +9,8 @@ from typing import Any, NamedTuple
 import gymnasium
 import numpy as np
 
-from ...envs.environment import Environment
-from ...envs.registry import GYMNAX
 from .errors import HostError, sentence
-from .making import opened
+from .making import opened, refuse_ours
 from .readers import is_from, is_model
 
 _STATISTICS = ("obs_rms", "ret_rms", "norm_obs", "norm_reward", "clip_obs", "clip_reward", "epsilon")
@@ -178,21 +176,8 @@ def refuse_other_rules(env: Any, *, model: bool) -> None:
         )
 
 
-def refuse_ours(env: Any) -> None:
-    """Refuse an environment of :mod:`maxmean.envs`, or the name of gymnax's there, with what makes one of Gymnasium of it."""
-    if isinstance(env, str) and env.startswith(GYMNAX):
-        what, ours = env, f"maxmean.envs.make({env!r})"
-    elif isinstance(env, Environment):
-        what, ours = f"a {type(env).__name__}", "env"
-    else:
-        return
-    raise HostError(
-        f"env must be a Gymnasium environment, and {what} is one of maxmean.envs: give maxmean.envs.to_gymnasium({ours})"
-    )
-
-
 def _one(env: Any, agent: Any) -> Any:
-    refuse_ours(env)
+    refuse_ours(env, "env")
     refuse_other_rules(env, model=is_model(agent))
     if not isinstance(env, str | gymnasium.Env | gymnasium.vector.VectorEnv):
         what = "a function: call it" if callable(env) else f"a {type(env).__name__}"

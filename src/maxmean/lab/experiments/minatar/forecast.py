@@ -49,9 +49,10 @@ def forecast(settings: Settings, tasks: Sequence[Task], say: Say, workers: int |
         with shared_gpu(tasks, say) as sharing:
             if sharing.gpu is not None:
                 costs = _costs_on_gpu(settings, parts, sharing, say)
-                together = calibrate(sharing.mixed(tasks), sharing, say, workers)
-                full = [sharing.full(task) for task in tasks]
-                return _in_words(settings, parts, costs, sharing.gpu.name, together, full)
+                order = sharing.mixed(tasks)
+                together = calibrate(order, sharing, say, workers)
+                full, tried = ([sharing.full(task) for task in some] for some in (tasks, order))
+                return _in_words(settings, parts, costs, sharing.gpu.name, together, full, tried)
     import jax
 
     batched = jax.default_backend() != "cpu"
@@ -66,8 +67,11 @@ def _in_words(
     device: str,
     together: Calibration | None,
     full: Sequence[bool] = (),
+    tried: Sequence[bool] = (),
 ) -> str:
-    """``together`` says how many shards a GPU has at once; without, they are on the machine's cores. Some fill it alone."""
+    """``together`` says how many shards a GPU has at once; without, they are on the machine's cores. Some fill it alone: ``full``
+    says which, and ``tried`` the same in the order in which they were tried.
+    """
     from ....cluster import cores
 
     kinds = Counter(_kind(*part) for part in parts)
@@ -106,12 +110,14 @@ def _in_words(
     if added:
         lines += ["", "Of that, the groups besides every agent on every game:", *added]
     every = [hours(*part) for part in parts]
-    lines += ["", *_total(every, slots, together, full)]
+    lines += ["", *_total(every, slots, together, full, tried)]
     lines += [f"  {n:>2}: {_time(makespan(every, n * slots))}" for n in (2, 4, 8) if n <= len(parts)]
     return "\n".join([*lines, *_remarks(settings, together)])
 
 
-def _total(hours: Sequence[float], slots: int, together: Calibration | None, full: Sequence[bool]) -> list[str]:
+def _total(
+    hours: Sequence[float], slots: int, together: Calibration | None, full: Sequence[bool], tried: Sequence[bool]
+) -> list[str]:
     """How long all of them take on one device."""
     split = "split with Ray over several, longest shards first:"
     if together is None:
@@ -122,7 +128,7 @@ def _total(hours: Sequence[float], slots: int, together: Calibration | None, ful
     shares = together.shares[: together.number]
     return [
         *measured,
-        f"{_time(side_by_side(hours, full, shares))} on one GPU like this, {together.number} shards at once; "
+        f"{_time(side_by_side(hours, full, shares, tried))} on one GPU like this, {together.number} shards at once; "
         f"{_time(makespan(hours, 1))} one after the other.",
         "With Ray over several GPUs, one shard on each, longest shards first:",
     ]

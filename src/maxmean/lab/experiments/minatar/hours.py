@@ -48,30 +48,31 @@ def makespan(hours: Sequence[float], machines: int) -> float:
     return max(ends)
 
 
-def side_by_side(hours: Sequence[float], full: Sequence[bool], shares: Sequence[Sequence[float]]) -> float:
+def side_by_side(
+    hours: Sequence[float], full: Sequence[bool], shares: Sequence[Sequence[float]], tried: Sequence[bool]
+) -> float:
     """When the last of them is done on one device that has several under way, in the order of :func:`next_beside`.
 
     ``hours`` are those of each shard alone, ``full`` says which of them fill the device. ``shares`` are the speeds of 1, 2, ...
-    shards at once, as shares of those alone. Of shards of both kinds they are those of one that is full, and of others beside it.
-    Several that are full then take turns, and others without one are not taken to be faster than with it.
+    shards at once, as shares of those alone, and ``tried`` says which of these were full. Where both kinds were tried beside each
+    other, several that are full take turns, and others without one are not taken to be faster than with it.
 
-    >>> side_by_side([3.0, 2.0, 2.0], [False] * 3, [[1.0]])
+    >>> side_by_side([3.0, 2.0, 2.0], [False] * 3, [[1.0]], [False])
     7.0
-    >>> side_by_side([3.0, 2.0, 2.0], [False] * 3, [[1.0], [0.5, 0.5]])  # they take turns
+    >>> side_by_side([3.0, 2.0, 2.0], [False] * 3, [[1.0], [0.5, 0.5]], [False] * 2)  # they take turns
     7.0
-    >>> side_by_side([3.0, 2.0, 2.0], [False] * 3, [[1.0], [1.0, 1.0]])  # they do not notice each other
+    >>> side_by_side([3.0, 2.0, 2.0], [False] * 3, [[1.0], [1.0, 1.0]], [False] * 2)  # they do not notice each other
     4.0
-    >>> side_by_side([4.0, 4.0, 1.0, 1.0], [True, True, False, False], [[1.0], [0.8, 0.4]])  # 5 hours with others, 4 without
+    >>> side_by_side([4.0, 4.0, 1.0, 1.0], [True, True, False, False], [[1.0], [0.8, 0.4]], [True, False])  # 5 hours, then 4
     9.0
     """
-    both = any(full) and not all(full)
     waiting = sorted(zip(hours, full, strict=True), key=lambda shard: -shard[0])
     running: list[tuple[float, bool]] = []
     clock = 0.0
     while waiting or running:
         while waiting and len(running) < len(shares):
             running.append(waiting.pop(next_beside([fills for _, fills in running], [fills for _, fills in waiting])))
-        speeds = _speeds([fills for _, fills in running], shares[len(running) - 1], both)
+        speeds = _speeds([fills for _, fills in running], shares[len(running) - 1], tried)
         step = min(left / speed for (left, _), speed in zip(running, speeds, strict=True))
         clock += step
         after = [(left - step * speed, fills) for (left, fills), speed in zip(running, speeds, strict=True)]
@@ -79,10 +80,13 @@ def side_by_side(hours: Sequence[float], full: Sequence[bool], shares: Sequence[
     return clock
 
 
-def _speeds(full: Sequence[bool], shares: Sequence[float], both: bool) -> list[float]:
-    """How fast each of these is; ``both`` says whether the shares are those of both kinds."""
-    if not both or len(full) == 1:
+def _speeds(full: Sequence[bool], shares: Sequence[float], tried: Sequence[bool]) -> list[float]:
+    """How fast each of these is, from the shares of as many that were tried."""
+    found = {
+        kind: [share for share, fills in zip(shares, tried, strict=False) if fills is kind] for kind in (True, False)
+    }
+    if not (found[True] and found[False]):
         return [sum(shares) / len(shares)] * len(full)
-    first, *others = shares
-    filling = 1.0 if all(full) else first
-    return [filling / sum(full) if fills else sum(others) / len(others) for fills in full]
+    filling = 1.0 if all(full) else sum(found[True])
+    others = sum(found[False]) / len(found[False])
+    return [filling / sum(full) if fills else others for fills in full]

@@ -211,6 +211,14 @@ def test_equal_predictions_have_the_same_bias_in_each_fifth(agent: Any, episodes
     np.testing.assert_allclose(found.fifths, expected, atol=1e-6)
 
 
+def test_equal_predictions_have_that_prediction_in_every_fifth() -> None:
+    """To the last bit, though their parts are no whole numbers: else a picture of them shows rounding."""
+    agent = (lambda seen: int(seen[2] > 0), lambda *_: 50.0)
+    found = maxmean.measure_bias(agent, "CartPole-v1", discount=0.99)
+    assert found.values == (50.0,) * 5
+    assert found.fifths == pytest.approx([found.value] * 5, rel=1e-6)
+
+
 def test_a_tie_over_the_edge_of_a_fifth_counts_there_with_its_share() -> None:
     """By hand: six pairs in fifths of 1, 1, 1, 1 and 2. Four ones, that get 1, 2, 3 and 4, are the ranks 2 to 5, and a half of
     the last fifth; its other pair is a five that gets 5."""

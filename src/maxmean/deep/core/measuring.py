@@ -75,7 +75,10 @@ def summary(values: Array, returns: Array, visited: Array, heads: int) -> BiasSu
     sound = jnp.all(jnp.isfinite(jnp.where(visited, values, 0.0)))  # else the ranks mean nothing
 
     def mean(x: Array, part: Array) -> Array:
-        return jnp.where(sound, jnp.sum(jnp.where(part > 0, part * x, 0.0)) / jnp.sum(part), jnp.nan)  # of none, nan
+        found = jnp.sum(jnp.where(part > 0, part * x, 0.0)) / jnp.sum(part)  # of none, nan
+        least, most = jnp.min(x, where=part > 0, initial=jnp.inf), jnp.max(x, where=part > 0, initial=-jnp.inf)
+        # Rounding must not take it beyond what it is the mean of: equal predictions have that prediction as their mean.
+        return jnp.where(sound & (jnp.sum(part) > 0), jnp.clip(found, least, most), jnp.nan)
 
     return BiasSummary(
         mean=jnp.mean(means),

@@ -208,7 +208,9 @@ def test_no_illegal_action_is_taken_on_the_device() -> None:
     assert np.abs(program.network.values(run.learner.weights, jnp.eye(5))).max() < 10
 
     def measure(run: Run) -> tuple[Any, Any]:
-        bias = rollouts.estimate_bias(program, run, jnp.int32(0), jnp.int32(150), 50)
+        bias = rollouts.estimate_bias(
+            program, run, jnp.int32(0), rollouts.replayed(program, run, jnp.int32(0), jnp.int32(150)), 50
+        )
         return rollouts.greedy_return(program, run, jnp.int32(0), 50), bias.mean
 
     greedy, bias = jax.jit(measure, compiler_options=QUICK)(run)

@@ -56,7 +56,8 @@ def run_of(agent: Agent, tables: Any, places: list[tuple[int, int]], seed: int =
 
 @partial(jax.jit, static_argnums=(0, 4), compiler_options=QUICK)
 def bias_of(prog: Program, run: Run, number: int, filled: int, limit: int) -> BiasSummary:
-    return rollouts.estimate_bias(prog, run, jnp.int32(number), jnp.int32(filled), limit)
+    states = rollouts.replayed(prog, run, jnp.int32(number), jnp.int32(filled))
+    return rollouts.estimate_bias(prog, run, jnp.int32(number), states, limit)
 
 
 @partial(jax.jit, static_argnums=0, compiler_options=QUICK)
@@ -180,8 +181,9 @@ def test_runs_that_are_measured_together_are_the_runs_alone() -> None:
     @partial(jax.jit, compiler_options=QUICK)
     def together(runs: Run) -> tuple[BiasSummary, jax.Array]:
         def measured(run: Run) -> tuple[BiasSummary, jax.Array]:
-            bias = rollouts.estimate_bias(prog, run, jnp.int32(0), jnp.int32(1), 30, "runs")
-            return bias, rollouts.greedy_return(prog, run, jnp.int32(0), 30, "runs")
+            states = rollouts.replayed(prog, run, jnp.int32(0), jnp.int32(1))
+            bias = rollouts.estimate_bias(prog, run, jnp.int32(0), states, 30, ("runs",))
+            return bias, rollouts.greedy_return(prog, run, jnp.int32(0), 30, ("runs",))
 
         return jax.vmap(measured, axis_name="runs")(runs)
 

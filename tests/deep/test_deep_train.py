@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
@@ -21,9 +22,10 @@ from deep_toys import CORRIDOR
 from maxmean import deep, envs
 from maxmean.deep import checkpoint, directory, progress
 from maxmean.deep.core import memory
+from maxmean.deep.device import memory as device_memory
 from maxmean.deep.device import training
 from maxmean.deep.device.block import Block, make_blocks
-from maxmean.deep.device.memory import need
+from maxmean.deep.device.memory import made_at_once, need
 from maxmean.deep.device.plan import TrainingPlan
 from maxmean.deep.records import TABLES
 
@@ -374,3 +376,60 @@ def test_a_long_training_says_what_its_time_went_into(monkeypatch: pytest.Monkey
         said.seek(said.truncate(0))
         small_training(None, 200, quiet=False, console=Console(file=said, width=200))
         assert ("compiling" in said.getvalue().splitlines()[-1]) is ends
+
+
+def training_with(
+    monkeypatch: pytest.MonkeyPatch, tests: int, out: Path | None = None, steps: int = 1_000, **options: Any
+) -> deep.Training:
+    monkeypatch.setattr(training, "made_at_once", lambda *_: tests)
+    options = {"checkpoint_interval": 600, "batched": True} | options
+    return deep.train(CORRIDOR, AGENTS, steps=steps, seeds=2, settings=SMALL, out=out, **options)
+
+
+def same_tables(first: deep.Training, second: deep.Training) -> None:
+    for name in ("records", "heads", "quantiles"):
+        pd.testing.assert_frame_equal(getattr(first, name), getattr(second, name), check_exact=True)
+
+
+def test_tests_made_at_once_find_what_they_find_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Five tests, three at a time: at the first checkpoint all three wait, at the end two."""
+    same_tables(training_with(monkeypatch, 3), training_with(monkeypatch, 1))
+
+
+def test_tests_that_wait_are_made_before_a_checkpoint_and_at_ctrl_c(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uninterrupted, look, looks = training_with(monkeypatch, 3, tmp_path / "whole"), Block.look, 0
+
+    def interrupt(block: Block) -> None:
+        nonlocal looks
+        look(block)
+        looks += 1
+        if looks == 4:  # two blocks: the second test of three, so that neither tests nor a checkpoint are due
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(Block, "look", interrupt)
+    stopped = training_with(monkeypatch, 3, tmp_path / "stopped")
+    assert not stopped.finished
+    assert sorted(set(stopped.records["step"])) == [200, 400]
+    same_tables(training_with(monkeypatch, 3, tmp_path / "stopped"), uninterrupted)
+
+
+def test_how_many_tests_are_made_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def plan(seeds: int) -> TrainingPlan:
+        return TrainingPlan.of(envs.make("minatar/breakout"), deep.KEBDQN(), seeds, None, deep.Settings())
+
+    assert made_at_once(plan(1), None, 10) == 1  # on a CPU
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    monkeypatch.setattr(device_memory, "available", lambda: 2**36)
+    found = [made_at_once(plan(seeds), None, between) for seeds, between in ((10, 10), (10, 0), (40, 10), (200, 10))]
+    assert found == [10, 1, 3, 1]
+    assert made_at_once(plan(10), False, 10) == 1
+
+    def memory_of(tests: int) -> int:
+        return need(make_blocks(plan(10), batched=True, tests=tests)).rollouts
+
+    monkeypatch.setattr(device_memory, "available", lambda: 4 * memory_of(4))  # a quarter of it may be taken
+    assert made_at_once(plan(10), None, 10) == 4
+    monkeypatch.setattr(device_memory, "available", lambda: 1)
+    assert made_at_once(plan(10), None, 10) == 1

@@ -17,6 +17,9 @@ from ..settings import LearningSettings
 from .frames import FrameStore
 from .replay import RowLayout
 
+COPIES = 5
+"""Arrays of the size of the weights: they, the target's, the gradient and the optimiser's two moments."""
+
 
 class Need(NamedTuple):
     """Bytes of one training."""
@@ -59,7 +62,7 @@ def need_of(network: Ensemble, settings: LearningSettings, layout: RowLayout, fr
     row, heads = layout.words * 4, network.members * (network.hidden + network.n_actions) * 4
     updates = settings.batch_size * (row + 2 * bytes_seen(network) + heads)
     stored = settings.replay_capacity * row + (0 if frames is None else frames.bytes)
-    return Need(stored, parameters * 4 * 5, 0, updates)
+    return Need(stored, parameters * 4 * COPIES, 0, updates)
 
 
 def bytes_seen(network: Ensemble) -> int:

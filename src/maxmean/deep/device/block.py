@@ -25,12 +25,13 @@ from ..settings import Settings
 from . import rollouts
 from .plan import TrainingPlan
 from .program import Program
+from .rollouts import Snapshot
 
 ROUND = 100
 """Steps in a loop whose length the compiler knows. In another loop a GPU asks the host after every step whether to go on, and its
 kernels wait for the answer."""
-RUNS = "runs"
-"""The axis of the runs that advance together."""
+RUNS, TESTS = "runs", "tests"
+"""The axis of the runs that advance together, and that of their tests that are made at once."""
 
 
 @dataclass(frozen=True)
@@ -84,23 +85,39 @@ class Compiled:
         return self._jit(adapt, 2)
 
     @cached_property
-    def measure(self) -> Callable[..., Measurement]:
-        together = RUNS if self.batched else None
+    def look(self) -> Callable[..., Snapshot]:
+        """The runs as they are, to be measured later."""
+        return self._jit(partial(rollouts.snapshot, self.program), 2)
 
-        def measure(run: Run, step: jax.Array, filled: jax.Array) -> Measurement:
+    @cached_property
+    def measure(self) -> Callable[..., Measurement]:
+        """What is measured of each of several snapshots; the entries have the snapshots as their first axis, and the runs as
+        their second.
+        """
+        together = (TESTS, RUNS) if self.batched else ()
+
+        def measure(seen: Snapshot) -> Measurement:
+            run, step = seen.run, seen.step
             returned = rollouts.greedy_return(self.program, run, step, self.limit, together)
-            bias = rollouts.estimate_bias(self.program, run, step, filled, self.limit, together)
+            bias = rollouts.estimate_bias(self.program, run, step, seen.states, self.limit, together)
             return Measurement(returned, bias, run.tally, run.traits.parameter, run.diverged)
 
-        return self._jit(measure, 2)
+        if not self.batched:  # then there is one snapshot of one run
+            return jax.jit(lambda seen: jax.tree.map(lambda leaf: leaf[None, None], measure(seen)))
+        at_once = jax.vmap(jax.vmap(measure, axis_name=RUNS), axis_name=TESTS)
+        return jax.jit(lambda *seen: at_once(jax.tree.map(lambda *leaves: jnp.stack(leaves), *seen)))
 
 
 class Block:
     """Some runs on their way."""
 
-    def __init__(self, compiled: Compiled, runs: Sequence[RunId], settings: Settings) -> None:
+    def __init__(self, compiled: Compiled, runs: Sequence[RunId], settings: Settings, tests: int = 1) -> None:
         self.compiled, self.runs, self.settings, self.step = compiled, list(runs), settings, 0
+        self.tests = tests
+        """How many tests are made at once."""
         self.state: Run | None = None
+        self.waiting: list[tuple[int, Snapshot]] = []
+        """Steps whose tests are still to be made."""
 
     def create(self) -> None:
         """Put the runs at their beginning. Runs with the same seed start with the same weights and the same luck."""
@@ -136,14 +153,29 @@ class Block:
             parameter = self.compiled.adapt(self.state, self.step, self.filled)
             self.state = self.state._replace(traits=self.state.traits._replace(parameter=parameter))
 
-    def measure(self) -> Measurement:
-        """Test returns, bias and tallies of all runs; the tallies start anew."""
+    def look(self) -> None:
+        """Take a snapshot of all runs for a test at this step; their tallies start anew."""
         assert self.state is not None
-        found = self.compiled.measure(self.state, self.step, self.filled)
-        found = jax.tree.map(
-            np.asarray, found if self.compiled.batched else jax.tree.map(lambda leaf: leaf[None], found)
-        )
+        self.waiting.append((self.step, self.compiled.look(self.state, self.step, self.filled)))
         self.state = self.state._replace(tally=jax.tree.map(jnp.zeros_like, self.state.tally))
+
+    @property
+    def has_all(self) -> bool:
+        """Whether as many tests wait as are made at once."""
+        return len(self.waiting) >= self.tests
+
+    def measure(self) -> list[tuple[int, Measurement]]:
+        """Test returns, bias and tallies of all runs at each step whose test waits.
+
+        It is always the same program that computes them: where fewer tests wait, the last one is made several times.
+        """
+        found = []
+        while self.waiting:
+            steps, seen = zip(*self.waiting[: self.tests], strict=True)
+            measured = self.compiled.measure(*seen, *seen[-1:] * (self.tests - len(seen)))
+            measured = jax.tree.map(np.asarray, measured)
+            found += [(step, jax.tree.map(lambda leaf, i=i: leaf[i], measured)) for i, step in enumerate(steps)]
+            self.waiting = self.waiting[self.tests :]
         return found
 
     @property
@@ -164,8 +196,8 @@ class Block:
         return jax.tree.map(take, self.state.learner.weights)
 
 
-def make_blocks(plan: TrainingPlan, *, batched: bool | None = None, limit: int = 10_000) -> list[Block]:
-    """The plan's runs in blocks; by default as suits the device."""
+def make_blocks(plan: TrainingPlan, *, batched: bool | None = None, limit: int = 10_000, tests: int = 1) -> list[Block]:
+    """The plan's runs in blocks, by default as suits the device; ``tests`` of a block are made at once."""
     if batched is None:
         batched = jax.default_backend() != "cpu"
     groups = plan.groups()
@@ -178,7 +210,7 @@ def make_blocks(plan: TrainingPlan, *, batched: bool | None = None, limit: int =
         if agents not in compiled:
             program = Program.of(plan.environment, Family.of(agents), plan.settings)
             compiled[agents] = _compiled(program, batched, limit)
-        blocks.append(Block(compiled[agents], group, plan.settings))
+        blocks.append(Block(compiled[agents], group, plan.settings, tests))
     return blocks
 
 

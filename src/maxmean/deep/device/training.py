@@ -30,7 +30,7 @@ from ..runs import file_name
 from ..settings import Settings
 from ..spread import ENGINES
 from .block import Block, make_blocks
-from .memory import need
+from .memory import made_at_once, need
 from .plan import TrainingPlan, describe_environment
 
 CHECKPOINT_INTERVAL = 50_000
@@ -143,7 +143,8 @@ def train(
         return train_spread(
             plan, steps, Path(str(out)), checkpoint_interval, workers, batched, address, quiet, console, on_record
         )
-    blocks = make_blocks(plan, batched=batched)
+    tests = made_at_once(plan, batched, checkpoint_interval // settings.test_interval)
+    blocks = make_blocks(plan, batched=batched, tests=tests)
     needed = need(blocks)
     refuse_too_much(needed)
     with (
@@ -191,43 +192,57 @@ class Session:
     checkpoint_interval: int
     on_record: Callable[[dict[str, Any]], None] | None
     times: Times = field(default_factory=Times)
+    warned: set[tuple[str, float, int]] = field(default_factory=set)
+    """Runs of which it was said that they diverged."""
 
     def run(self, workers: int, reporter: SilentReporter, stopped: Callable[[], bool]) -> bool:
         """Train to the end; true unless stopped before."""
-        warned: set[tuple[str, float, int]] = set()
         kept_at = min(block.step for block in self.blocks)
         with ThreadPoolExecutor(1 if self.blocks[0].compiled.batched else workers) as pool:
             while (step := min(block.step for block in self.blocks)) < self.steps:
                 stop = self._next_test(step)
                 with self.times("learning"):
                     self._advance(pool, stop, reporter, stopped)
-                if any(block.step < stop for block in self.blocks):
-                    return self._stop(reporter)
-                with self.times("tests and bias estimates"):
-                    measured = list(pool.map(lambda block: block.measure(), self.blocks))
-                with self.times("records and checkpoints"):
-                    for block, found in zip(self.blocks, measured, strict=True):
-                        for row in self.records.add(block.runs, block.step, found):
-                            self._heed(row, warned, reporter)
-                    reporter.record(self.records)
-                    if self.folder:
-                        with writing(self.folder / "records.parquet"):
-                            self.records.write(self.folder)
-                    if stop - kept_at >= self.checkpoint_interval or stop >= self.steps:
-                        self._keep()
-                        kept_at = stop
+                    arrived = all(block.step >= stop for block in self.blocks)
+                    if arrived:
+                        list(pool.map(Block.look, self.blocks))
+                if not arrived:
+                    return self._stop(pool, reporter)
+                keeps = stop - kept_at >= self.checkpoint_interval or stop >= self.steps
+                if keeps or any(block.has_all for block in self.blocks):
+                    self._measure(pool, reporter)
+                if keeps:
+                    self._keep()
+                    kept_at = stop
                 if stopped() and stop < self.steps:
-                    return self._stop(reporter)
+                    return self._stop(pool, reporter)
         if self.times.total > LONG:
             reporter.say(str(self.times))
         return True
 
-    def _stop(self, reporter: SilentReporter) -> bool:
+    def _stop(self, pool: ThreadPoolExecutor, reporter: SilentReporter) -> bool:
         """Keep what is done. Whoever stands at a test has been tested by now: a training that goes on begins behind it."""
+        self._measure(pool, reporter)
         self._keep()
         kept = " What is done is kept; the same command goes on from there." if self.folder else ""
         reporter.say(f"Stopped.{kept}")
         return False
+
+    def _measure(self, pool: ThreadPoolExecutor, reporter: SilentReporter) -> None:
+        """Make the tests that wait, and record what they find."""
+        if not self.blocks[0].waiting:
+            return
+        with self.times("tests and bias estimates"):
+            measured = list(pool.map(Block.measure, self.blocks))
+        with self.times("records and checkpoints"):
+            for test in zip(*measured, strict=True):
+                for block, (step, found) in zip(self.blocks, test, strict=True):
+                    for row in self.records.add(block.runs, step, found):
+                        self._heed(row, reporter)
+            reporter.record(self.records)
+            if self.folder:
+                with writing(self.folder / "records.parquet"):
+                    self.records.write(self.folder)
 
     def _advance(
         self, pool: ThreadPoolExecutor, stop: int, reporter: SilentReporter, stopped: Callable[[], bool]
@@ -241,13 +256,13 @@ class Session:
 
         list(pool.map(advance, self.blocks))
 
-    def _heed(self, row: dict[str, Any], warned: set[tuple[str, float, int]], reporter: SilentReporter) -> None:
+    def _heed(self, row: dict[str, Any], reporter: SilentReporter) -> None:
         """Hand a new row on, and say so if its run has diverged."""
         if self.on_record:
             self.on_record(row)
         who = (row["variant"], row["learning_rate"], row["seed"])
-        if row["diverged"] >= 0 and who not in warned:
-            warned.add(who)
+        if row["diverged"] >= 0 and who not in self.warned:
+            self.warned.add(who)
             reporter.say(
                 f"{who[0]} with learning rate {who[1]:g} and seed {who[2]} diverged: its loss is not finite since step "
                 f"{row['diverged']:,}. It stays in the results, and the others go on."
@@ -258,7 +273,8 @@ class Session:
 
     def _keep(self) -> None:
         if self.folder:
-            checkpoint.save(self.folder / "checkpoints", self.blocks, self.records)
+            with self.times("records and checkpoints"):
+                checkpoint.save(self.folder / "checkpoints", self.blocks, self.records)
 
 
 def write_policies(folder: Path, best: dict[str, Policy]) -> None:

@@ -13,7 +13,7 @@ from .... import envs
 from ....deep import Settings as TrainingSettings
 from ....deep.core.memory import Need
 from ....deep.device.block import Block, make_blocks
-from ....deep.device.memory import need
+from ....deep.device.memory import made_at_once, need
 from ....deep.device.plan import TrainingPlan
 from ...gpu import Load
 from .study import Settings, make_agent, training_settings
@@ -40,7 +40,8 @@ class Trial:
         agents = [make_agent(name) for name in part["agents"]]
         world = envs.make(f"minatar/{part['game']}")
         plan = TrainingPlan.of(world, agents, part["seeds"], part["learning_rate"], trying)
-        return cls(make_blocks(plan, batched=batched), trying)
+        tests = made_at_once(plan, batched, settings.checkpoint_interval // settings.test_interval)
+        return cls(make_blocks(plan, batched=batched, tests=tests), trying)
 
     @property
     def runs(self) -> int:
@@ -72,10 +73,16 @@ class Trial:
         block.create()
         block.advance(self.settings.warmup + TIMED, _never)
         _timed(block.copy_target, block)
-        _timed(block.measure, block)
+        self._measuring(block)
         learning = _timed(lambda: block.advance(block.step + TIMED, _never), block) / TIMED
         copying = _timed(block.copy_target, block) / self.settings.target_period
-        return learning + copying + _timed(block.measure, block) / self.settings.test_interval
+        return learning + copying + self._measuring(block) / (block.tests * self.settings.test_interval)
+
+    def _measuring(self, block: Block) -> float:
+        """Seconds that as many tests take as are made at once."""
+        for _ in range(block.tests):
+            block.look()
+        return _timed(block.measure, block)
 
 
 @dataclass(frozen=True)

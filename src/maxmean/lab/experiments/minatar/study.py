@@ -46,6 +46,7 @@ MORE_SEEDS = (
 """Twenty seeds in all where five left D1 and D2 undecided; how many was fixed before any of them was run."""
 LONGER = (
     "space_invaders@10^-4.5 ke-bdqn steps=5000000",
+    "space_invaders@10^-4.5 te-bdqn:0.1 steps=5000000",
     "space_invaders@10^-4.5 dqn steps=5000000",
     "breakout@10^-4.5 dqn steps=5000000",
     "breakout@1e-5 dqn steps=5000000",

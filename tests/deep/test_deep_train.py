@@ -422,8 +422,10 @@ def test_how_many_tests_are_made_at_once(monkeypatch: pytest.MonkeyPatch) -> Non
     assert made_at_once(plan(1), None, 10) == 1  # on a CPU
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
     monkeypatch.setattr(device_memory, "available", lambda: 2**36)
-    found = [made_at_once(plan(seeds), None, between) for seeds, between in ((10, 10), (10, 0), (40, 10), (200, 10))]
-    assert found == [10, 1, 3, 1]
+    found = [
+        made_at_once(plan(seeds), None, between) for seeds, between in ((10, 10), (1, 99), (10, 0), (40, 10), (200, 10))
+    ]
+    assert found == [10, 10, 1, 3, 1]
     assert made_at_once(plan(10), False, 10) == 1
 
     def memory_of(tests: int) -> int:

@@ -15,6 +15,8 @@ KEPT_OF_A_STEP = 4 * 6
 
 MEASURED_AT_ONCE = 128
 """Tests times runs: with more of them a GPU waits for their weights rather than for the next kernel, and nothing is gained."""
+MOST_TESTS = 10
+"""Who watches a training wants to hear of it from time to time."""
 SHARE = 0.25
 """Of a GPU's memory, which tests that wait for each other may take."""
 
@@ -26,7 +28,7 @@ def made_at_once(plan: TrainingPlan, batched: bool | None, between: int) -> int:
     """
     if jax.default_backend() == "cpu" or batched is False:
         return 1
-    most = MEASURED_AT_ONCE // max(map(len, plan.groups()))
+    most = min(MOST_TESTS, MEASURED_AT_ONCE // max(map(len, plan.groups())))
     there = available()
     for tests in range(min(most, between), 1, -1):
         if there is None or need(make_blocks(plan, batched=True, tests=tests)).rollouts <= SHARE * there:

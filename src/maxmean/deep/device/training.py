@@ -107,7 +107,7 @@ def train(
     console
         Where to say it; standard error by default.
     on_record
-        Called with each new row of the records.
+        Called with each new row of the records. On a GPU up to ten tests are made at once, at the latest before a checkpoint.
 
     Examples
     --------

@@ -325,3 +325,18 @@ def test_standing_cases_take_turns(host_gpu: Any, tmp_path: Path, capfd: pytest.
     }
     assert "left out: b" in (said := capfd.readouterr().err)
     assert "AssertionError: enough" in said
+
+
+@pytest.mark.slow
+def test_tests_are_timed_one_by_one_and_at_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of episodes that are cut short; which way is faster depends on the machine, and is not asked for here."""
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    at_once = importlib.import_module("tests_at_once")
+    timed = at_once.seconds
+    monkeypatch.setattr(at_once, "seconds", lambda name, runs, tests: timed(name, runs, tests, limit=20))
+    at_once.main(["dqn:1"])
+    row = capsys.readouterr().out.splitlines()[-1].strip("| ").split(" | ")
+    assert row[:2] == ["dqn", "1"]
+    assert all(float(cell) > 0 for cell in row[2:])

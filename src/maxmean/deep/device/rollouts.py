@@ -6,8 +6,8 @@ copies: the replay stays as it is. A truncated episode is not over, so its retur
 Runs that are measured at once (``jax.vmap`` over axes with names) share their loops: all play until the last episode of all
 runs has ended. Else each run would have a clock of its own, and every step would copy all that was recorded before it.
 
-A test need not be made at its step: a :class:`Snapshot` has all that it takes, so that several can be made at once. On a GPU
-a step of an episode takes about as long for the runs of ten tests as for those of one.
+A test need not be made at its step: a :class:`Snapshot` has all that it takes, so that several can be made at once. A GPU
+that plays few episodes mostly waits for the next kernel.
 """
 
 from __future__ import annotations

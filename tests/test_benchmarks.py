@@ -31,6 +31,36 @@ def test_a_missed_target_is_said_of_the_table_that_shows_it_and_an_absent_peer_i
     assert verdict({(1024, "freeway"): ours}, layouts) == "not compared: gymnax, pgx"
 
 
+PROGRAM = """HloModule step, is_scheduled=true
+
+%fused_computation (param_0: f32[2], param_1: f32[2]) -> f32[2] {
+  %param_0 = f32[2]{0} parameter(0)
+  %param_1 = f32[2]{0} parameter(1)
+  ROOT %add.1 = f32[2]{0} add(%param_0, %param_1), metadata={op_name="jit(learn)/while/body/add"}
+}
+
+%body (arg: (s32[], f32[2])) -> (s32[], f32[2]) {
+  %arg = (s32[], f32[2]{0}) parameter(0)
+  %number = s32[] get-tuple-element(%arg), index=0
+  %copy.1 = f32[2]{0} copy(%number)
+  %two = (f32[2]{0}, /*index=1*/f32[2]{0}) fusion(%copy.1, %copy.1), kind=kLoop, metadata={op_name="jit(learn)/while/body/add"}
+  %again = f32[2]{0} bitcast(%copy.1)
+  ROOT %tuple.1 = (s32[], f32[2]{0}) tuple(%number, %again)
+}
+
+ENTRY %main (begin: f32[2]) -> f32[2] {
+  %begin = f32[2]{0} parameter(0)
+  ROOT %while.1 = f32[2]{0} while(%begin), condition=%fused_computation, body=%body
+}
+"""
+
+
+def test_kernels_are_what_the_loop_launches() -> None:
+    """Neither what is inside a kernel nor what only reads memory in another way."""
+    kernels = runpy.run_path(str(BENCHMARKS / "kernels.py"))["kernels"]
+    assert kernels(PROGRAM) == [("copy", "f32[2]", ""), ("fusion", "(f32[2], f32[2])", "add")]
+
+
 @pytest.fixture
 def coverage(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.syspath_prepend(BENCHMARKS)

@@ -7,11 +7,14 @@ observation, and the replay of a hundred thousand transitions takes a few megaby
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from numpy.typing import NDArray
 
 Array = jax.Array
 
@@ -73,12 +76,11 @@ class RowLayout:
                 raise TypeError(f"a row has {_plain(wanted)} where {_plain(leaf)} was given")
         parts = [_to_bytes(leaf) for leaf in leaves]
         padding = 4 * self.words - sum(part.size for part in parts)
-        row = jnp.concatenate([*parts, jnp.zeros(padding, jnp.uint8)])
-        return jax.lax.bitcast_convert_type(row.reshape(-1, 4), jnp.uint32)
+        return _joined(jnp.concatenate([*parts, jnp.zeros(padding, jnp.uint8)]).reshape(-1, 4))
 
     def unpack(self, row: Array) -> Any:
         """The pytree that was packed into this row."""
-        row = jax.lax.bitcast_convert_type(row, jnp.uint8).reshape(-1)
+        row = _parted(row).reshape(-1)
         leaves, begin = [], 0
         for leaf in self.leaves:
             leaves.append(_from_bytes(row[begin : begin + _bytes(leaf)], leaf))
@@ -123,12 +125,30 @@ def _plain(leaf: Any) -> str:
 def _to_bytes(leaf: Array) -> Array:
     if leaf.dtype == jnp.bool_:
         leaf = leaf.astype(jnp.uint8)
-    return jax.lax.bitcast_convert_type(leaf, jnp.uint8).reshape(-1)
+    return _parted(jax.lax.bitcast_convert_type(leaf, f"uint{8 * leaf.dtype.itemsize}")).reshape(-1)
 
 
 def _from_bytes(row: Array, leaf: jax.ShapeDtypeStruct) -> Array:
     if leaf.dtype == jnp.bool_:
         return row.reshape(leaf.shape) != 0
-    size = leaf.dtype.itemsize
-    shape = leaf.shape if size == 1 else (*leaf.shape, size)
-    return jax.lax.bitcast_convert_type(row.reshape(shape), leaf.dtype)
+    return jax.lax.bitcast_convert_type(_joined(row.reshape(*leaf.shape, leaf.dtype.itemsize)), leaf.dtype)
+
+
+def _parted(words: Array) -> Array:
+    """The bytes of unsigned words, the lowest first, along a new last axis.
+
+    By shifts, which a GPU computes where they are used; ``bitcast_convert_type`` to another width takes a kernel for every leaf.
+    """
+    return (words[..., None] >> _shifts(words.dtype)).astype(jnp.uint8)
+
+
+def _joined(parts: Array) -> Array:
+    """The unsigned words with these bytes along the last axis."""
+    word = np.dtype(f"uint{8 * parts.shape[-1]}")
+    shifted = parts.astype(word) << _shifts(word)
+    return reduce(or_, (shifted[..., i] for i in range(word.itemsize)))
+
+
+def _shifts(word: Any) -> NDArray[Any]:
+    """How far each byte of a word stands from its lowest one, in bits."""
+    return np.arange(0, 8 * word.itemsize, 8).astype(word)

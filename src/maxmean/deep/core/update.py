@@ -94,31 +94,14 @@ class Update:
     ) -> tuple[Learner, Losses]:
         """One step of the optimiser; ``word`` is a random word that chooses the network that learns, where only one does."""
         targets, learning_rate = self.targets(learner, batch, traits), traits.learning_rate
-        if not self.family.one_learns:
-            if self.one_kernel:
-                return self._descend_in_one_kernel(learner, batch, targets, learning_rate)
-            weights, moments, losses = self._descend(
-                self.network, learner.weights, learner.moments, batch, targets, batch.masks, learning_rate
-            )
-            return Learner(weights, learner.target, moments), losses
-        # One network learns, and only its weights and its moments move: a gradient of zero would still move Adam's.
-        chosen = below(word, traits.members)
-        own, masks = (jnp.take(array, chosen, axis=1)[:, None] for array in (targets, batch.masks))
-        weights, moments = (jax.tree.map(lambda leaf: leaf[chosen], t) for t in (learner.weights, learner.moments))
-        weights, moments, losses = self._descend(self.network.alone, weights, moments, batch, own, masks, learning_rate)
-
-        def put(whole: Array, part: Array) -> Array:
-            here = (jnp.arange(self.family.members) == chosen).reshape(-1, *(1,) * part.ndim)
-            return jnp.where(here, part, whole)
-
-        return (
-            Learner(
-                jax.tree.map(put, learner.weights, weights),
-                learner.target,
-                jax.tree.map(put, learner.moments, moments),
-            ),
-            losses,
-        )
+        if self.family.one_learns:
+            return self._descend_with_one(learner, batch, targets, learning_rate, below(word, traits.members))
+        if self.one_kernel:
+            return self._descend_in_one_kernel(learner, batch, targets, learning_rate)
+        gradient, losses = self._gradient(self.network, learner.weights, batch, targets, batch.masks)
+        direction, moments = self.optimizer.update(gradient, learner.moments)
+        weights = jax.tree.map(lambda w, d: w - learning_rate * d, learner.weights.learned, direction)
+        return Learner(weights._replace(prior=learner.weights.prior), learner.target, moments), losses
 
     def targets(self, learner: Learner, batch: Batch, traits: Traits) -> Array:
         """Y = r + discount * (the rule's value of the next state): [B, members]."""
@@ -143,25 +126,38 @@ class Update:
         count = jnp.maximum(jnp.sum(masks, axis=0), 1)
         return jnp.sum(jnp.sum(jnp.where(masks, each, 0.0), axis=0) / count), jnp.mean(q)
 
-    def _descend(
-        self,
-        network: Ensemble,
-        weights: Weights,
-        moments: Any,
-        batch: Batch,
-        targets: Array,
-        masks: Array,
-        learning_rate: Array,
-    ) -> tuple[Weights, Any, Losses]:
-        prior = weights.prior
+    def _gradient(
+        self, network: Ensemble, weights: Weights, batch: Batch, targets: Array, masks: Array
+    ) -> tuple[Weights, Losses]:
+        """Of the loss at what the network learns."""
 
-        def loss(weights: Weights) -> tuple[Array, Array]:
-            return self.loss(network.values(weights._replace(prior=prior), batch.observations), batch, targets, masks)
+        def loss(learned: Weights) -> tuple[Array, Array]:
+            values = network.values(learned._replace(prior=weights.prior), batch.observations)
+            return self.loss(values, batch, targets, masks)
 
         (value, q), gradient = jax.value_and_grad(loss, has_aux=True)(weights.learned)
-        direction, moments = self.optimizer.update(_mean_pull(network, gradient), moments)
-        weights = jax.tree.map(lambda w, d: w - learning_rate * d, weights.learned, direction)
-        return weights._replace(prior=prior), moments, Losses(value, q)
+        return _mean_pull(network, gradient), Losses(value, q)
+
+    def _descend_with_one(
+        self, learner: Learner, batch: Batch, targets: Array, learning_rate: Array, chosen: Array
+    ) -> tuple[Learner, Losses]:
+        """Only the chosen network's weights and moments move: a gradient of zero would still move Adam's.
+
+        The step is computed for every network and taken by one: so each weight is read and written in its own place, while a step
+        for the chosen one alone would have all of them copied.
+        """
+        alone = jax.tree.map(lambda leaf: leaf[chosen], learner.weights)
+        own, masks = (jnp.take(array, chosen, axis=1)[:, None] for array in (targets, batch.masks))
+        gradient, losses = self._gradient(self.network.alone, alone, batch, own, masks)
+        direction, moments = jax.vmap(self.optimizer.update, in_axes=(None, 0))(gradient, learner.moments)
+
+        def take(new: Array, old: Array) -> Array:
+            learns = jnp.arange(self.family.members) == chosen
+            return jnp.where(learns.reshape(-1, *(1,) * (old.ndim - 1)), new, old)
+
+        weights = jax.tree.map(lambda w, d: take(w - learning_rate * d, w), learner.weights.learned, direction)
+        moments = jax.tree.map(take, moments, learner.moments)
+        return Learner(weights._replace(prior=learner.weights.prior), learner.target, moments), losses
 
     @property
     def one_kernel(self) -> bool:

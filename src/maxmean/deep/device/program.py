@@ -115,7 +115,19 @@ class Program:
 
         def take_several(number: Array, run: Run) -> Run:
             first = begin + number * length
-            return jax.lax.fori_loop(0, length, lambda i, run: take(first + i, run), run)
+            layout = RowLayout.of(_small(run))
+
+            def one(i: Array, carried: tuple[Run, Array]) -> tuple[Run, Array]:
+                run, row = carried
+                return packed(take(first + i, unpacked(run, row)))
+
+            def packed(run: Run) -> tuple[Run, Array]:
+                return _with_small(run, (), (), ()), layout.pack(_small(run))
+
+            def unpacked(run: Run, row: Array) -> Run:
+                return _with_small(run, *layout.unpack(row))
+
+            return unpacked(*jax.lax.fori_loop(0, length, one, packed(run)))
 
         if length == 1:
             return jax.lax.fori_loop(begin, begin + rounds, take, run)
@@ -169,3 +181,17 @@ class Program:
         # Learn.
         filled = jnp.minimum(step + 1, self.settings.replay_capacity)
         return self.learning.improve(run, step, filled, rows=words.rows, network=words.network)
+
+
+def _small(run: Run) -> tuple[Any, Any, Any]:
+    """What changes with every step and is but a few numbers.
+
+    Between the steps of a round these numbers are one row: a GPU's kernel that reads and writes many small arrays would have
+    most of them copied first, each by a kernel of its own.
+    """
+    return run.episode, run.tally, run.diverged
+
+
+def _with_small(run: Run, episode: Any, tally: Any, diverged: Any) -> Run:
+    """The run with other such numbers, or with nothing in their places."""
+    return run._replace(episode=episode, tally=tally, diverged=diverged)

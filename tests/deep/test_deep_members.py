@@ -56,6 +56,29 @@ def test_a_mask_of_dropout_is_a_members_own_and_stays() -> None:
         np.testing.assert_allclose(net.member_values(weights, SEEN, jnp.int32(member)), expected, rtol=1e-4, atol=1e-6)
 
 
+KINDS: list[dict[str, float | bool]] = [
+    {"prior": 1.0},
+    {"layer_norm": True},
+    {"dropout": 0.5},
+    {"shared": False, "prior": 1.0},
+]
+
+
+@pytest.mark.parametrize("own", KINDS, ids=str)
+def test_members_value_their_own_observations_as_they_value_all(own: dict[str, float | bool]) -> None:
+    """At once or one by one, with whatever is special about them; each sees two of the six observations."""
+    net = network(**own)
+    weights = net.create(KEY)
+    found = net.own_values(weights, SEEN.reshape(3, 2, 4))
+    every = net.values(weights, SEEN)
+    assert found.shape == (3, 2, 3)
+    for member in range(3):
+        here = slice(2 * member, 2 * member + 2)
+        np.testing.assert_allclose(found[member], every[here, member], rtol=1e-4, atol=1e-6)
+        alone = net.member_values(weights, SEEN[here], jnp.int32(member))
+        np.testing.assert_allclose(alone, every[here, member], rtol=1e-4, atol=1e-6)
+
+
 def test_layer_norm_is_what_it_says() -> None:
     """The forward pass, written again: each observation's features and each member's hidden units have mean 0 and variance 1."""
 

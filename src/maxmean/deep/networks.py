@@ -251,11 +251,18 @@ class Ensemble:
 
     def own_values(self, weights: Weights, observations: Array) -> Array:
         """Q of member m for its own observations [members, batch, ...]: [members, batch, actions]."""
+        if self.dropout or self.members == 1:
 
-        def each(member: Array, seen: Array) -> Array:
-            return self.member_values(weights, seen, member)
+            def of(member: Array, seen: Array) -> Array:
+                return self.member_values(weights, seen, member)
 
-        return jax.vmap(each)(jnp.arange(self.members), observations)
+            return jax.vmap(of)(jnp.arange(self.members), observations)
+
+        def each(alone: Weights, seen: Array) -> Array:
+            return self.alone.values(alone, seen)[:, 0]
+
+        # All members at once, each where its weights lie: picked one by one, all of them would be copied.
+        return jax.vmap(each, in_axes=(self._axes, 0))(self._apart(weights), observations)
 
     def member(self, weights: Weights, member: Array) -> Weights:
         """The weights of one member as a network of its own; not where members are one network with dropout."""
@@ -268,6 +275,19 @@ class Ensemble:
         hidden = Dense(*(jax.lax.dynamic_slice_in_dim(leaf, begin, self.hidden) for leaf in weights.hidden))
         output = Dense(*(jax.lax.dynamic_slice_in_dim(leaf, member, 1) for leaf in weights.output))
         return Weights(weights.trunk, hidden, output, prior)
+
+    def _apart(self, weights: Weights) -> Weights:
+        """The members' weights as networks of their own, which have the axes ``_axes``."""
+        prior = self._prior._apart(weights.prior) if self.prior else ()
+        if self.separate:
+            return weights._replace(prior=prior)
+        hidden = Dense(*(leaf.reshape(self.members, self.hidden, *leaf.shape[1:]) for leaf in weights.hidden))
+        return Weights(weights.trunk, hidden, Dense(*(leaf[:, None] for leaf in weights.output)), prior)
+
+    @property
+    def _axes(self) -> Weights:
+        """Along which axis the members are in ``_apart``: none in a trunk that they share."""
+        return Weights(0 if self.separate else None, 0, 0, self._prior._axes if self.prior else None)  # type: ignore[arg-type]
 
     @property
     def separate(self) -> bool:

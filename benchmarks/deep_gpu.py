@@ -5,8 +5,8 @@
 Every line is measured in a process of its own, so that its peak of memory is its own. Everything is included: environment,
 replay, acting, update. An update must move each weight nine times through the device's memory: read by the target network, by
 the forward and by the backward pass, and read and written as weight and as two moments. Where the update is not one kernel's
-work (see ``maxmean.deep.core.fused``) it is eleven times: the gradient is written and read too. Once more where the rule looks at
-the online network's next values. That over the bandwidth is the bound.
+work (see ``maxmean.deep.core.fused``) it is eleven times: the gradient is written and read too, and once more where the rule looks
+at the online network's next values. That over the bandwidth is the bound.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def measure(agent_name: str, runs: int, game: str) -> str:
     assert block.state is not None
     weights = sum(leaf.size for leaf in jax.tree.leaves(block.state.learner.weights)) / runs
     learning = weights / plan.variants[0].agent.members if agent_name == "maxmin-dqn" else weights
-    passes = ((9 if block.compiled.program.update.one_kernel else 11) + plan.variants[0].agent.online) * learning
+    passes = (9 if block.compiled.program.update.one_kernel else 11 + plan.variants[0].agent.online) * learning
     peak = (jax.devices()[0].memory_stats() or {}).get("peak_bytes_in_use", 0)
     bound = copy_bandwidth() / (passes * jnp.dtype(jnp.float32).itemsize)
     rate = runs * STEPS / best

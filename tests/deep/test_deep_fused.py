@@ -119,7 +119,7 @@ def with_kernels(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
     ("agent", "changes"),
     [
         pytest.param(DQN(), {}, id="dqn", marks=pytest.mark.slow),
-        pytest.param(BDQN(3), {}, id="bdqn", marks=pytest.mark.slow),
+        pytest.param(BDQN(3), {}, id="bdqn, which looks at the learning network too"),
         pytest.param(KEBDQN(k=3, layer_norm=True), {"loss": "huber"}, id="ke-bdqn with layer norm and huber"),
     ],
 )

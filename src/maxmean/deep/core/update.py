@@ -93,20 +93,24 @@ class Update:
         word: Array,
     ) -> tuple[Learner, Losses]:
         """One step of the optimiser; ``word`` is a random word that chooses the network that learns, where only one does."""
+        if self.one_kernel:
+            return self._descend_in_one_kernel(learner, batch, traits)
         targets, learning_rate = self.targets(learner, batch, traits), traits.learning_rate
         if self.family.one_learns:
             return self._descend_with_one(learner, batch, targets, learning_rate, below(word, traits.members))
-        if self.one_kernel:
-            return self._descend_in_one_kernel(learner, batch, targets, learning_rate)
         gradient, losses = self._gradient(self.network, learner.weights, batch, targets, batch.masks)
         direction, moments = self.optimizer.update(gradient, learner.moments)
         weights = jax.tree.map(lambda w, d: w - learning_rate * d, learner.weights.learned, direction)
         return Learner(weights._replace(prior=learner.weights.prior), learner.target, moments), losses
 
-    def targets(self, learner: Learner, batch: Batch, traits: Traits) -> Array:
-        """Y = r + discount * (the rule's value of the next state): [B, members]."""
+    def targets(self, learner: Learner, batch: Batch, traits: Traits, online: Array | None = None) -> Array:
+        """Y = r + discount * (the rule's value of the next state): [B, members].
+
+        ``online`` are the learning network's values of the next states, if they are known already.
+        """
         target = self.network.values(learner.target, batch.next_observations)
-        online = self.network.values(learner.weights, batch.next_observations) if self.family.online else target
+        if online is None:
+            online = self.network.values(learner.weights, batch.next_observations) if self.family.online else target
         legal = batch.next_legal
         if legal is not None:
             target, online = (jnp.where(legal[:, None], q, -jnp.inf) for q in (target, online))
@@ -168,22 +172,31 @@ class Update:
         features = network.trunk.features(network.shape)
         return fused.fits(network.units, features, batch) and fused.available(batch)
 
-    def _descend_in_one_kernel(
-        self, learner: Learner, batch: Batch, targets: Array, learning_rate: Array
-    ) -> tuple[Learner, Losses]:
-        """As ``_descend``, by the chain rule cut at the products of the hidden layer's matrix."""
+    def _descend_in_one_kernel(self, learner: Learner, batch: Batch, traits: Traits) -> tuple[Learner, Losses]:
+        """The step by the chain rule, cut at the products of the hidden layer's matrix, whose gradient is never written."""
         network, trio = self.network, (learner.weights.learned, learner.moments.mu, learner.moments.nu)
-        prior = learner.weights.prior
+        prior, learning_rate = learner.weights.prior, traits.learning_rate
         matrix = Matrix(*(each.hidden.weights for each in trio))
         others, mean, square = (_with_matrix(each, None) for each in trio)
         features, pull = jax.vjp(lambda trunk: network.features(trunk, batch.observations), others.trunk)
 
-        def loss(others: Weights, products: Array) -> tuple[Array, Array]:
-            values = network.with_prior(network.read(others, products), prior, batch.observations)
-            return self.loss(values, batch, targets, batch.masks)
+        def values(others: Weights, products: Array, observations: Array) -> Array:
+            return network.with_prior(network.read(others, products), prior, observations)
 
-        both = jax.value_and_grad(loss, argnums=(0, 1), has_aux=True)
-        (value, q), (gradient, outer) = both(others, matrix.weights @ features.T)
+        if self.family.online:  # then both products are one, which reads the matrix once
+            ahead = network.features(others.trunk, batch.next_observations)
+            both = matrix.weights @ jnp.concatenate([features, ahead]).T
+            products, products_ahead = jnp.split(both, 2, axis=1)
+            online = values(others, products_ahead, batch.next_observations)
+        else:
+            products, online = matrix.weights @ features.T, None
+        targets = self.targets(learner, batch, traits, online)
+
+        def loss(others: Weights, products: Array) -> tuple[Array, Array]:
+            return self.loss(values(others, products, batch.observations), batch, targets, batch.masks)
+
+        slopes = jax.value_and_grad(loss, argnums=(0, 1), has_aux=True)
+        (value, q), (gradient, outer) = slopes(others, products)
         corrections = Corrections.at(learner.moments.count + 1)
         matrix, back = fused.adam_step(matrix, outer, features, learning_rate, corrections)
         gradient = _mean_pull(network, gradient._replace(trunk=pull(back)[0]))

@@ -5,8 +5,8 @@
 Every line is measured in a process of its own, so that its peak of memory is its own. Everything is included: environment,
 replay, acting, update. An update must move each weight nine times through the device's memory: read by the target network, by
 the forward and by the backward pass, and read and written as weight and as two moments. Where the update is not one kernel's
-work (see ``maxmean.deep.core.fused``) it is eleven times: the gradient is written and read too, and once more where the rule looks
-at the online network's next values. That over the bandwidth is the bound.
+work (see ``maxmean.deep.core.fused``) it is eleven times, since the gradient is written and read too, and twelve where the rule
+looks at the online network's next values. That over the bandwidth is the bound.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tests and bias estimates on one GPU: seconds for a test that is made at its step, and for one of ten that are made at once.
+"""Tests and bias estimates on one GPU: seconds per test, run one at a time and ten at once.
 
     python benchmarks/tests_at_once.py [AGENT:RUNS ...]
 
@@ -16,7 +16,7 @@ TESTS = 10
 
 
 def seconds(agent_name: str, runs: int, tests: int, limit: int = 10_000) -> float:
-    """Seconds a test, so many at once: the better of two turns, after one that compiles."""
+    """Seconds per test, ``tests`` at once: the better of two turns, after one that compiles."""
     from maxmean import deep, envs
     from maxmean.deep.device.block import make_blocks
     from maxmean.deep.device.plan import TrainingPlan

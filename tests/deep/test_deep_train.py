@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import os
 import signal
 import subprocess
@@ -25,7 +26,7 @@ from maxmean.deep.core import memory
 from maxmean.deep.device import memory as device_memory
 from maxmean.deep.device import training
 from maxmean.deep.device.block import Block, make_blocks
-from maxmean.deep.device.memory import made_at_once, need
+from maxmean.deep.device.memory import how_many_tests, need
 from maxmean.deep.device.plan import TrainingPlan
 from maxmean.deep.records import TABLES
 
@@ -299,9 +300,8 @@ def test_a_diverged_run_is_reported_and_kept_and_the_others_go_on(capsys: pytest
     last = found.records[found.records["step"] == 400].set_index("learning_rate")["diverged"]
     assert last[1e-4] == -1
     assert 100 <= last[1e30] < 400
-    assert f"dqn with learning rate 1e+30 and seed 0 diverged: its loss is not finite since step {last[1e30]}." in (
-        " ".join(capsys.readouterr().err.split())
-    )
+    said = f"dqn with learning rate 1e+30 and seed 0 diverged: its loss is not finite since step {last[1e30]}."
+    assert " ".join(capsys.readouterr().err.split()).count(said) == 1  # of two records
 
 
 def test_memory_is_said_up_front_and_what_cannot_fit_is_refused(
@@ -381,7 +381,7 @@ def test_a_long_training_says_what_its_time_went_into(monkeypatch: pytest.Monkey
 def training_with(
     monkeypatch: pytest.MonkeyPatch, tests: int, out: Path | None = None, steps: int = 1_000, **options: Any
 ) -> deep.Training:
-    monkeypatch.setattr(training, "made_at_once", lambda *_: tests)
+    monkeypatch.setattr(training, "how_many_tests", lambda *_: tests)
     options = {"checkpoint_interval": 600, "batched": True} | options
     return deep.train(CORRIDOR, AGENTS, steps=steps, seeds=2, settings=SMALL, out=out, **options)
 
@@ -391,12 +391,12 @@ def same_tables(first: deep.Training, second: deep.Training) -> None:
         pd.testing.assert_frame_equal(getattr(first, name), getattr(second, name), check_exact=True)
 
 
-def test_tests_made_at_once_find_what_they_find_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tests_run_at_once_find_what_they_find_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Five tests, three at a time: at the first checkpoint all three wait, at the end two."""
     same_tables(training_with(monkeypatch, 3), training_with(monkeypatch, 1))
 
 
-def test_tests_that_wait_are_made_before_a_checkpoint_and_at_ctrl_c(
+def test_tests_that_wait_are_run_before_a_checkpoint_and_at_ctrl_c(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     uninterrupted, look, looks = training_with(monkeypatch, 3, tmp_path / "whole"), Block.look, 0
@@ -415,23 +415,69 @@ def test_tests_that_wait_are_made_before_a_checkpoint_and_at_ctrl_c(
     same_tables(training_with(monkeypatch, 3, tmp_path / "stopped"), uninterrupted)
 
 
-def test_how_many_tests_are_made_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    def plan(seeds: int) -> TrainingPlan:
-        return TrainingPlan.of(envs.make("minatar/breakout"), deep.KEBDQN(), seeds, None, deep.Settings())
+def test_no_test_waits_at_a_checkpoint(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Four tests at once, and a checkpoint after every two: a kill after it must not cost what nobody has found out yet."""
+    keep, kept, asked = training.Session._keep, [], []
 
-    assert made_at_once(plan(1), None, 10) == 1  # on a CPU
+    def look(session: training.Session) -> None:
+        kept.append((session.blocks[0].step, sum(len(block.waiting) for block in session.blocks)))
+        keep(session)
+
+    def four(plan: TrainingPlan, batched: bool | None, between: int) -> int:
+        asked.append(between)
+        return 4
+
+    monkeypatch.setattr(training.Session, "_keep", look)
+    monkeypatch.setattr(training, "how_many_tests", four)
+    deep.train(CORRIDOR, AGENTS[0], steps=1_000, settings=SMALL, out=tmp_path, checkpoint_interval=400, batched=True)
+    assert kept == [(400, 0), (800, 0), (1_000, 0)]
+    assert asked == [2]
+
+
+def plan_of(*agents: deep.Agent, seeds: int = 10, game: str = "breakout", **changes: int) -> TrainingPlan:
+    return TrainingPlan.of(envs.make(f"minatar/{game}"), agents, seeds, None, deep.Settings(**changes))  # type: ignore[arg-type]
+
+
+def needed_by(plan: TrainingPlan, tests: int) -> memory.Need:
+    return need(make_blocks(plan, batched=True, tests=tests))
+
+
+def test_how_many_tests_are_run_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    ten = plan_of(deep.KEBDQN())
+    assert how_many_tests(ten, None, 10) == 1  # on a CPU
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
-    monkeypatch.setattr(device_memory, "available", lambda: 2**36)
+    monkeypatch.setattr(device_memory, "available", lambda: 2**37)
     found = [
-        made_at_once(plan(seeds), None, between) for seeds, between in ((10, 10), (1, 99), (10, 0), (40, 10), (200, 10))
+        how_many_tests(plan_of(deep.KEBDQN(), seeds=seeds), None, between)
+        for seeds, between in ((10, 10), (1, 99), (10, 0), (40, 10), (200, 10))
     ]
     assert found == [10, 10, 1, 3, 1]
-    assert made_at_once(plan(10), False, 10) == 1
+    assert how_many_tests(ten, False, 10) == 1
+    # Of families of 80 and of 40 runs the larger one decides.
+    assert how_many_tests(plan_of(deep.KEBDQN(), deep.TEBDQN(0.1), deep.DQN(), seeds=40), None, 10) == 1
 
-    def memory_of(tests: int) -> int:
-        return need(make_blocks(plan(10), batched=True, tests=tests)).rollouts
 
-    monkeypatch.setattr(device_memory, "available", lambda: 4 * memory_of(4))  # a quarter of it may be taken
-    assert made_at_once(plan(10), None, 10) == 4
+def test_how_much_memory_tests_may_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A share of what there is, and never so much that a training is refused that fits with one test at a time."""
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    ten = plan_of(deep.KEBDQN())
+    more = needed_by(ten, 4).total - needed_by(ten, 1).total
+    monkeypatch.setattr(device_memory, "available", lambda: math.ceil(more / device_memory.SHARE))
+    assert how_many_tests(ten, None, 10) == 4
     monkeypatch.setattr(device_memory, "available", lambda: 1)
-    assert made_at_once(plan(10), None, 10) == 1
+    assert how_many_tests(ten, None, 10) == 1
+    large = plan_of(deep.KEBDQN(), game="seaquest", replay_capacity=10_000_000)
+    there = math.ceil(needed_by(large, 2).total / memory.FULL)
+    monkeypatch.setattr(device_memory, "available", lambda: there)
+    assert how_many_tests(large, None, 10) == 2
+
+
+def test_snapshots_that_wait_take_memory() -> None:
+    """Each is held twice when its turn comes: by itself, and stacked with the others. All blocks' wait at the same time."""
+    heads, one = plan_of(deep.KEBDQN()), plan_of(deep.DQN())
+    alone, ten = (needed_by(heads, tests) for tests in (1, 10))
+    weights = alone.networks // memory.COPIES
+    assert ten == alone._replace(rollouts=10 * alone.rollouts + 2 * 10 * weights)
+    smaller = needed_by(one, 1).networks // memory.COPIES
+    both = needed_by(plan_of(deep.KEBDQN(), deep.DQN()), 10)
+    assert both.rollouts == ten.rollouts + 10 * smaller

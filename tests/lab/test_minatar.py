@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
@@ -31,7 +32,7 @@ from maxmean.lab.engines import make_engine
 from maxmean.lab.errors import LabError
 from maxmean.lab.experiment import Results, Shard, plain
 from maxmean.lab.experiments import EXPERIMENTS
-from maxmean.lab.experiments.minatar import forecast, hours, parts, study
+from maxmean.lab.experiments.minatar import forecast, hours, parts, study, trial
 from maxmean.lab.experiments.minatar.ends import mean_over_games
 from maxmean.lab.experiments.minatar.figures import fifths_figure, game_figure, long_figure
 from maxmean.lab.experiments.minatar.forecast import Cost
@@ -1185,6 +1186,20 @@ def test_games_take_what_was_measured_of_them(gpu: Calibration, monkeypatch: pyt
 
 def test_games_of_the_study_have_their_share_of_tests() -> None:
     assert set(hours.TESTS) == set(study.GAMES)
+
+
+def test_a_step_has_its_share_of_several_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where all that is timed takes a second: a part of the steps timed at once, of a target copy, and of three tests at once."""
+
+    def a_second(work: Callable[[], object], block: object) -> float:
+        work()
+        return 1.0
+
+    monkeypatch.setattr(trial, "_timed", a_second)
+    block, own = Mock(tests=3, step=0), training_settings(Settings())
+    found = Trial([block], own).step_seconds(block)
+    assert found == pytest.approx(1 / trial.TIMED + 1 / own.target_period + 1 / (3 * own.test_interval))
+    assert block.look.call_count == 3 * block.measure.call_count
 
 
 def test_what_a_shard_takes_of_a_gpu() -> None:

@@ -251,7 +251,7 @@ class Ensemble:
 
     def own_values(self, weights: Weights, observations: Array) -> Array:
         """Q of member m for its own observations [members, batch, ...]: [members, batch, actions]."""
-        if self.dropout or self.members == 1:
+        if self.dropout:
 
             def of(member: Array, seen: Array) -> Array:
                 return self.member_values(weights, seen, member)

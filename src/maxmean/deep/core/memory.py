@@ -17,6 +17,8 @@ from ..settings import LearningSettings
 from .frames import FrameStore
 from .replay import RowLayout
 
+FULL = 0.95
+"""Share of the device's memory that a training may need."""
 COPIES = 5
 """Arrays of the size of the weights: they, the target's, the gradient and the optimiser's two moments."""
 
@@ -29,7 +31,7 @@ class Need(NamedTuple):
     """Weights, target weights, gradients and the optimiser's two moments."""
     rollouts: int
     """What the bias estimation keeps of its longest possible episodes, and what tests and adaptations play at once; blocks
-    take turns on a GPU.
+    take turns on a GPU. And the snapshots of all blocks that wait for their tests.
     """
     updates: int
     """What an update looks at: at least its minibatch, and what the heads make of it."""
@@ -82,10 +84,15 @@ def available() -> int | None:
     return stats.get("bytes_limit")
 
 
+def fits(needed: Need, there: int | None) -> bool:
+    """Whether so many bytes are enough, where they are known."""
+    return there is None or needed.total <= FULL * there
+
+
 def refuse_too_much(needed: Need) -> None:
     """Say no to what cannot fit, before anything is computed."""
     there = available()
-    if there is not None and needed.total > 0.95 * there:
+    if there is not None and not fits(needed, there):
         raise AgentError(f"this training needs {needed}, but there are {size(there)}; use fewer seeds or {needed.cure}")
 
 

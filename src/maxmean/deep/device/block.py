@@ -31,7 +31,7 @@ ROUND = 100
 """Steps in a loop whose length the compiler knows. In another loop a GPU asks the host after every step whether to go on, and its
 kernels wait for the answer."""
 RUNS, TESTS = "runs", "tests"
-"""The axis of the runs that advance together, and that of their tests that are made at once."""
+"""The axis of the runs that advance together, and that of their tests that are run at once."""
 
 
 @dataclass(frozen=True)
@@ -114,10 +114,10 @@ class Block:
     def __init__(self, compiled: Compiled, runs: Sequence[RunId], settings: Settings, tests: int = 1) -> None:
         self.compiled, self.runs, self.settings, self.step = compiled, list(runs), settings, 0
         self.tests = tests
-        """How many tests are made at once."""
+        """How many tests are run at once."""
         self.state: Run | None = None
         self.waiting: list[tuple[int, Snapshot]] = []
-        """Steps whose tests are still to be made."""
+        """Steps whose tests have not been run yet."""
 
     def create(self) -> None:
         """Put the runs at their beginning. Runs with the same seed start with the same weights and the same luck."""
@@ -161,13 +161,13 @@ class Block:
 
     @property
     def has_all(self) -> bool:
-        """Whether as many tests wait as are made at once."""
+        """Whether as many tests wait as are run at once."""
         return len(self.waiting) >= self.tests
 
     def measure(self) -> list[tuple[int, Measurement]]:
         """Test returns, bias and tallies of all runs at each step whose test waits.
 
-        It is always the same program that computes them: where fewer tests wait, the last one is made several times.
+        It is always the same program that computes them: where fewer tests wait, the last snapshot fills their places.
         """
         found = []
         while self.waiting:
@@ -197,7 +197,7 @@ class Block:
 
 
 def make_blocks(plan: TrainingPlan, *, batched: bool | None = None, limit: int = 10_000, tests: int = 1) -> list[Block]:
-    """The plan's runs in blocks, by default as suits the device; ``tests`` of a block are made at once."""
+    """The plan's runs in blocks, by default as suits the device; ``tests`` of a block are run at once."""
     if batched is None:
         batched = jax.default_backend() != "cpu"
     groups = plan.groups()

@@ -83,6 +83,11 @@ class Program:
     def actor(self) -> Actor:
         return Actor(self.family, self.network)
 
+    @property
+    def lanes(self) -> int:
+        """Episodes that a bias estimation plays side by side: each head plays its own."""
+        return self.family.heads * self.measuring.episodes(bootstrapped=self.family.bootstrapped)
+
     @cached_property
     def update(self) -> Update:
         return Update(self.family, self.network, self.settings)

@@ -6,7 +6,7 @@ copies: the replay stays as it is. A truncated episode is not over, so its retur
 Runs that are measured at once (``jax.vmap`` over axes with names) share their loops: all play until the last episode of all
 runs has ended. Else each run would have a clock of its own, and every step would copy all that was recorded before it.
 
-A test need not be made at its step: a :class:`Snapshot` has all that it takes, so that several can be made at once. A GPU
+A test need not be run at its step: a :class:`Snapshot` has all that it takes, so that several can be run at once. A GPU
 that plays few episodes mostly waits for the next kernel.
 """
 
@@ -46,7 +46,7 @@ class Snapshot(NamedTuple):
 
 
 def snapshot(program: Program, run: Run, step: Array, filled: Array) -> Snapshot:
-    """The run as it is now, in memory of its own: an update gives its weights' away."""
+    """The run as it is now, in buffers of its own, because the next update donates those of its weights."""
     nothing = jax.tree.map(lambda _: None, run.learner.target)
     learner = run.learner._replace(target=nothing, moments=())
     kept = run._replace(learner=learner, replay=(), episode=())
@@ -55,9 +55,7 @@ def snapshot(program: Program, run: Run, step: Array, filled: Array) -> Snapshot
 
 def replayed(program: Program, run: Run, number: Array, filled: Array) -> Any:
     """States of the replay, one for each episode of the bias estimation: [lanes]."""
-    family = program.family
-    lanes = family.heads * program.measuring.episodes(bootstrapped=family.bootstrapped)
-    words = word_array(derive(run.key, Purpose.BIAS, number), jnp.uint32(BEGIN), lanes)
+    words = word_array(derive(run.key, Purpose.BIAS, number), jnp.uint32(BEGIN), program.lanes)
     return program.learning.stored(run, filled, words).state
 
 
@@ -89,7 +87,7 @@ def estimate_bias(
 
     The states are those that :func:`replayed` draws for the same number, in equal shares for the heads.
     """
-    heads, lanes = program.family.heads, jax.tree.leaves(states)[0].shape[0]
+    heads, lanes = program.family.heads, program.lanes
     key = derive(run.key, Purpose.BIAS, number)
 
     def play(carry: tuple[Any, ...]) -> tuple[Any, ...]:

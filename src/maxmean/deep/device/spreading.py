@@ -31,7 +31,7 @@ from ..runs import file_name
 from ..spread import leave_gpus, spread
 from ..telling import Teller
 from .block import Block, make_blocks
-from .memory import need
+from .memory import how_many_tests, need
 from .plan import TrainingPlan
 from .training import Session, Training, best_policies, write_policies
 
@@ -52,14 +52,15 @@ class DevicePart:
     def own(self, blocks: Sequence[Block]) -> Block:
         """They alone, in the program that the block has."""
         whole = blocks[self.block]
-        return Block(whole.compiled, whole.runs[self.first : self.first + self.runs], self.plan.settings)
+        return Block(whole.compiled, whole.runs[self.first : self.first + self.runs], self.plan.settings, whole.tests)
 
     def describe(self) -> dict[str, Any]:
         """What the part is of, as plain values, for its folder."""
         return {**self.plan.describe(), "part": self.name}
 
     def train(self, folder: Path, teller: Teller) -> bool:
-        block = self.own(make_blocks(self.plan, batched=self.batched))
+        tests = how_many_tests(self.plan, self.batched, self.checkpoint_interval // self.plan.settings.test_interval)
+        block = self.own(make_blocks(self.plan, batched=self.batched, tests=tests))
         needed = need([block])
         refuse_too_much(needed)
         with fitting(needed), held(folder, "device training", self.describe()):

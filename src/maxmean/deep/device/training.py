@@ -30,7 +30,7 @@ from ..runs import file_name
 from ..settings import Settings
 from ..spread import ENGINES
 from .block import Block, make_blocks
-from .memory import made_at_once, need
+from .memory import how_many_tests, need
 from .plan import TrainingPlan, describe_environment
 
 CHECKPOINT_INTERVAL = 50_000
@@ -93,7 +93,8 @@ def train(
     out
         A directory for records, checkpoints and policies. If it holds this training already, it goes on from there.
     checkpoint_interval
-        Steps between two checkpoints; the last two are kept.
+        Steps between two checkpoints; the last two are kept. On a GPU it also limits how many tests are run at once, on which the
+        last bits of what they find may depend.
     workers
         Runs side by side on a CPU; by default one for each core. On a Ray cluster, tasks at once.
     batched
@@ -107,7 +108,7 @@ def train(
     console
         Where to say it; standard error by default.
     on_record
-        Called with each new row of the records. On a GPU up to ten tests are made at once, at the latest before a checkpoint.
+        Called with each new row of the records. On a GPU up to ten tests are run at once, at the latest before a checkpoint.
 
     Examples
     --------
@@ -143,7 +144,7 @@ def train(
         return train_spread(
             plan, steps, Path(str(out)), checkpoint_interval, workers, batched, address, quiet, console, on_record
         )
-    tests = made_at_once(plan, batched, checkpoint_interval // settings.test_interval)
+    tests = how_many_tests(plan, batched, checkpoint_interval // settings.test_interval)
     blocks = make_blocks(plan, batched=batched, tests=tests)
     needed = need(blocks)
     refuse_too_much(needed)
@@ -229,7 +230,7 @@ class Session:
         return False
 
     def _measure(self, pool: ThreadPoolExecutor, reporter: SilentReporter) -> None:
-        """Make the tests that wait, and record what they find."""
+        """Run the tests that wait, and record what they find."""
         if not self.blocks[0].waiting:
             return
         with self.times("tests and bias estimates"):

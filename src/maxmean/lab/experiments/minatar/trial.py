@@ -13,7 +13,7 @@ from .... import envs
 from ....deep import Settings as TrainingSettings
 from ....deep.core.memory import Need
 from ....deep.device.block import Block, make_blocks
-from ....deep.device.memory import made_at_once, need
+from ....deep.device.memory import how_many_tests, need
 from ....deep.device.plan import TrainingPlan
 from ...gpu import Load
 from .study import Settings, make_agent, training_settings
@@ -40,7 +40,7 @@ class Trial:
         agents = [make_agent(name) for name in part["agents"]]
         world = envs.make(f"minatar/{part['game']}")
         plan = TrainingPlan.of(world, agents, part["seeds"], part["learning_rate"], trying)
-        tests = made_at_once(plan, batched, settings.checkpoint_interval // settings.test_interval)
+        tests = how_many_tests(plan, batched, settings.checkpoint_interval // settings.test_interval)
         return cls(make_blocks(plan, batched=batched, tests=tests), trying)
 
     @property
@@ -79,7 +79,7 @@ class Trial:
         return learning + copying + self._measuring(block) / (block.tests * self.settings.test_interval)
 
     def _measuring(self, block: Block) -> float:
-        """Seconds that as many tests take as are made at once."""
+        """Seconds that as many tests take as are run at once."""
         for _ in range(block.tests):
             block.look()
         return _timed(block.measure, block)

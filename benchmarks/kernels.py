@@ -1,8 +1,8 @@
 """Kernels that a step of training launches on an H200, counted in what XLA compiles for one. It takes no GPU.
 
-    python -m pip install jax-cuda13-plugin==0.10.2 jax-cuda13-pjrt==0.10.2     (of the same version as jax)
     python benchmarks/kernels.py [AGENT,AGENT,...:RUNS:GAME ...] [--list]
 
+with an interpreter that has JAX's CUDA plugin (CONTRIBUTING.md has the recipe).
 With few runs a GPU waits for the next kernel to be launched rather than for memory, so the time of a step depends on how many
 there are. ``--list`` shows them all: the operation, the type of its result, and what it was made of.
 
@@ -56,7 +56,10 @@ def compiled(agents: list[str], runs: int, game: str) -> str:
     from maxmean.deep.device.block import ROUND, make_blocks
     from maxmean.deep.device.plan import TrainingPlan
 
-    gpu = topologies.get_topology_desc("", "cuda", target_config=H200, topology="1x1x1").devices[0]
+    try:
+        gpu = topologies.get_topology_desc("", "cuda", target_config=H200, topology="1x1x1").devices[0]
+    except NotImplementedError:
+        sys.exit("JAX has no CUDA plugin here: CONTRIBUTING.md says how to get one (A GPU's program without a GPU)")
     there = jax.sharding.SingleDeviceSharding(gpu)
 
     def form(leaf: Any) -> Any:

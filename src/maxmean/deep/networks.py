@@ -251,7 +251,7 @@ class Ensemble:
 
     def own_values(self, weights: Weights, observations: Array) -> Array:
         """Q of member m for its own observations [members, batch, ...]: [members, batch, actions]."""
-        if self.dropout:
+        if self.dropout:  # the members are one network, whose values have to be taken apart
 
             def of(member: Array, seen: Array) -> Array:
                 return self.member_values(weights, seen, member)

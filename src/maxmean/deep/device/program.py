@@ -189,7 +189,7 @@ class Program:
 
 
 def _small(run: Run) -> tuple[Any, Any, Any]:
-    """What changes with every step and is but a few numbers.
+    """What changes with every step beside the replay and the learner: mostly a few numbers.
 
     Between the steps of a round these numbers are one row: a GPU's kernel that reads and writes many small arrays would have
     most of them copied first, each by a kernel of its own.

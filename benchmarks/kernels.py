@@ -71,8 +71,8 @@ def compiled(agents: list[str], runs: int, game: str) -> str:
     state, number = jax.tree.map(form, block.state), form(jnp.int32(0))
     # What the package looks at to choose its kernels: here it computes on a CPU, and the program is for a GPU that has them.
     vars(jax)["default_backend"], vars(fused)["available"] = lambda: "gpu", lambda batch: True
-    learn = jax.vmap(partial(block.compiled.program.learn, length=ROUND), (0, None, None), axis_name="runs")
-    program = jax.jit(learn, donate_argnums=0).lower(state, number, number)
+    learn = jax.vmap(partial(block.compiled.program.learn, steps=ROUND), (0, None), axis_name="runs")
+    program = jax.jit(learn, donate_argnums=0).lower(state, number)
     return str(program.compile(compiler_options={"xla_gpu_autotune_level": "0"}).as_text())
 
 

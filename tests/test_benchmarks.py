@@ -358,6 +358,24 @@ def test_standing_cases_take_turns(host_gpu: Any, tmp_path: Path, capfd: pytest.
 
 
 @pytest.mark.slow
+def test_both_ways_to_launch_are_timed_on_the_same_runs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without a GPU they are one and the same; runs of which one has gone a step further are not the same."""
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    bench = importlib.import_module("launching")
+    monkeypatch.setattr(bench, "SECONDS", 0.1)
+    print(bench.measure("dqn:1:freeway"))
+    row = capsys.readouterr().out.strip("| \n").split(" | ")
+    assert (row[:3], row[-1]) == (["dqn", "1", "freeway"], "yes")
+    assert all(float(cell) > 0 for cell in row[3:6])
+    pair = [bench.Training("dqn", 1, "freeway", {}) for _ in range(2)]
+    assert bench.same(*pair)
+    pair[0].advance(1)
+    assert not bench.same(*pair)
+
+
+@pytest.mark.slow
 def test_tests_are_timed_one_by_one_and_at_once(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

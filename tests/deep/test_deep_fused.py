@@ -45,9 +45,9 @@ def by_kernel(w: jax.Array, m: jax.Array, v: jax.Array, outer: jax.Array, inputs
 @pytest.mark.parametrize(
     ("rows", "columns", "batch"),
     [
-        pytest.param(16, 64, 16, id="one tile", marks=pytest.mark.slow),
-        pytest.param(48, 64, 32, id="tiles below each other", marks=pytest.mark.slow),
-        pytest.param(16, 192, 32, id="side by side", marks=pytest.mark.slow),
+        pytest.param(32, 64, 16, id="one tile", marks=pytest.mark.slow),
+        pytest.param(96, 64, 32, id="tiles below each other", marks=pytest.mark.slow),
+        pytest.param(32, 192, 32, id="side by side", marks=pytest.mark.slow),
         pytest.param(768, 128, 16, id="both"),
     ],
 )
@@ -77,6 +77,7 @@ def test_many_runs_at_once_are_each_alone() -> None:
         (1280, 1024, 24, False),
         (1280, 1000, 32, False),
         (100, 1024, 32, False),
+        (16, 1024, 32, False),
     ],
 )
 def test_what_can_be_cut_into_tiles(rows: int, columns: int, batch: int, answer: bool) -> None:

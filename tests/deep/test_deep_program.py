@@ -190,7 +190,9 @@ def test_steps_in_rounds_are_the_same_steps() -> None:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(block, "ROUND", length)
             take = block.Compiled(program, batched=True, limit=100).learn
-        found.append(take(jax.tree.map(jnp.copy, begin), 50, 40))
+        after, number = take(jax.tree.map(jnp.copy, begin), jnp.int32(50), 40)
+        assert number == 90
+        found.append(after)
     assert differences(found[0], found[1]) == differences(found[0], found[2]) == []
 
 

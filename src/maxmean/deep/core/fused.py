@@ -18,7 +18,7 @@ from .optimizers import Corrections, adam_moments
 
 Array = jax.Array
 
-ROWS, COLUMNS = 16, 64
+ROWS, COLUMNS = 32, 64
 """A tile."""
 WARPS = 4
 """Groups of 32 threads that share a program's work."""
@@ -127,6 +127,9 @@ def _improve(
 
     ``earlier`` is not looked at: it makes the program wait for what reads the weights that it writes over.
     """
+    # The gradient first, then all that is read of memory at once: so there is one wait for memory and not three.
+    gradient = outer[...] @ inputs[...]
     learning_rate, corrections = numbers[0], Corrections(numbers[1], numbers[2])
-    m, v, direction = adam_moments(mean[...], square[...], outer[...] @ inputs[...], corrections)
-    new_mean[...], new_square[...], new_weights[...] = m, v, weights[...] - learning_rate * direction
+    before = weights[...]
+    m, v, direction = adam_moments(mean[...], square[...], gradient, corrections)
+    new_mean[...], new_square[...], new_weights[...] = m, v, before - learning_rate * direction

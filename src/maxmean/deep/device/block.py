@@ -23,13 +23,18 @@ from ..core.update import copy_target
 from ..runs import RunId
 from ..settings import Settings
 from . import rollouts
+from .launching import launching
 from .plan import TrainingPlan
 from .program import Program
 from .rollouts import Snapshot
 
+Array = jax.Array
+
 ROUND = 100
 """Steps in a loop whose length the compiler knows. In another loop a GPU asks the host after every step whether to go on, and its
-kernels wait for the answer."""
+kernels wait for the answer. All kernels of a round are launched at once: :mod:`.launching`."""
+Advance = Callable[[Run, Array, int], tuple[Run, Array]]
+"""From runs, the number of their next step and how many to take, to the runs and the number after them."""
 RUNS, TESTS = "runs", "tests"
 """The axis of the runs that advance together, and that of their tests that are run at once."""
 
@@ -42,36 +47,43 @@ class Compiled:
     batched: bool
     limit: int
 
+    def _many(self, function: Callable[..., Any], arguments: int) -> Callable[..., Any]:
+        """For all runs at once, with the same further arguments."""
+        return jax.vmap(function, (0,) + (None,) * arguments, axis_name=RUNS) if self.batched else function
+
     def _jit(self, function: Callable[..., Any], arguments: int, *, donate: bool = False) -> Callable[..., Any]:
-        if self.batched:
-            function = jax.vmap(function, in_axes=(0,) + (None,) * arguments, axis_name=RUNS)
-        return jax.jit(function, donate_argnums=0 if donate else ())
+        return jax.jit(self._many(function, arguments), donate_argnums=0 if donate else ())
 
     @cached_property
     def create(self) -> Callable[..., Run]:
         return jax.jit(jax.vmap(self.program.create) if self.batched else self.program.create)
 
     @cached_property
-    def collect(self) -> Callable[..., Run]:
-        """Takes a number of steps from a first one on, in rounds of :data:`ROUND` on a GPU, and the rest one at a time."""
+    def collect(self) -> Advance:
+        """Takes so many steps from a first one on: in rounds of :data:`ROUND` on a GPU, and the rest one at a time."""
         return self._in_rounds(self.program.collect)
 
     @cached_property
-    def learn(self) -> Callable[..., Run]:
+    def learn(self) -> Advance:
         """The same with updates."""
         return self._in_rounds(self.program.learn)
 
-    def _in_rounds(self, function: Callable[..., Run]) -> Callable[..., Run]:
-        lengths = (ROUND, 1) if self.batched else (1,)
-        compiled = {n: self._jit(partial(function, length=n), 2, donate=True) for n in lengths}
+    def _in_rounds(self, function: Callable[..., Run]) -> Advance:
+        several, length = self._jit(function, 2, donate=True), ROUND
+        if not self.batched:
+            return lambda state, first, steps: (several(state, first, steps), first + steps)
 
-        def take(state: Run, begin: int, steps: int) -> Run:
-            for length, rounds_of in compiled.items():
-                rounds, steps = divmod(steps, length)
-                if rounds:
-                    state = rounds_of(state, begin, rounds)
-                    begin += rounds * length
-            return state
+        def round_of(state: Run, first: Array) -> tuple[Run, Array]:
+            return self._many(partial(function, steps=length), 1)(state, first), first + length
+
+        # Its arguments stay where they are, the number too: else the launches that are kept would have to be changed each time.
+        one_round = jax.jit(round_of, donate_argnums=(0, 1), compiler_options=launching())
+
+        def take(state: Run, first: Array, steps: int) -> tuple[Run, Array]:
+            rounds, rest = divmod(steps, length)
+            for _ in range(rounds):
+                state, first = one_round(state, first)
+            return (several(state, first, rest), first + rest) if rest else (state, first)
 
         return take
 
@@ -118,6 +130,8 @@ class Block:
         self.state: Run | None = None
         self.waiting: list[tuple[int, Snapshot]] = []
         """Steps whose tests have not been run yet."""
+        self._next: tuple[int, Array] | None = None
+        """A step, and its number on the device."""
 
     def create(self) -> None:
         """Put the runs at their beginning. Runs with the same seed start with the same weights and the same luck."""
@@ -134,16 +148,21 @@ class Block:
         settings = self.settings
         while self.step < end and not stopped():
             if self.step < settings.warmup:
-                stop = min(end, settings.warmup)
-                self.state = self.compiled.collect(self.state, self.step, stop - self.step)
+                self._take(self.compiled.collect, min(end, settings.warmup))
             else:
                 updates = self.step - settings.warmup
-                stop = min(end, self.step + settings.target_period - updates % settings.target_period)
-                self.state = self.compiled.learn(self.state, self.step, stop - self.step)
-            self.step = stop
-            if stop > settings.warmup and (stop - settings.warmup) % settings.target_period == 0:
+                self._take(
+                    self.compiled.learn, min(end, self.step + settings.target_period - updates % settings.target_period)
+                )
+            if self.step > settings.warmup and (self.step - settings.warmup) % settings.target_period == 0:
                 self.copy_target()
             jax.tree.map(lambda leaf: leaf.block_until_ready(), self.state)
+
+    def _take(self, advance: Advance, stop: int) -> None:
+        assert self.state is not None
+        number = self._next[1] if self._next and self._next[0] == self.step else jnp.int32(self.step)
+        self.state, number = advance(self.state, number, stop - self.step)
+        self.step, self._next = stop, (stop, number)
 
     def copy_target(self) -> None:
         """The target network becomes a copy of the one that learns; then those that adapt do."""

@@ -106,37 +106,33 @@ class Program:
         episode = Episode(state, below(words.head, self.family.members), jnp.float32(0), growing)
         return self.learning.create(key, traits, episode)
 
-    def collect(self, run: Run, begin: Array, rounds: Array, length: int = 1) -> Run:
-        """Random steps that fill the replay, numbered from ``begin``: so many rounds of ``length`` steps."""
-        return self._loop(run, begin, rounds, length, learning=False)
+    def collect(self, run: Run, begin: Array, steps: Array | int) -> Run:
+        """Random steps that fill the replay, numbered from ``begin``. So many that it is known now make a round of them."""
+        return self._loop(run, begin, steps, learning=False)
 
-    def learn(self, run: Run, begin: Array, rounds: Array, length: int = 1) -> Run:
+    def learn(self, run: Run, begin: Array, steps: Array | int) -> Run:
         """Steps with one update each."""
-        return self._loop(run, begin, rounds, length, learning=True)
+        return self._loop(run, begin, steps, learning=True)
 
-    def _loop(self, run: Run, begin: Array, rounds: Array, length: int, *, learning: bool) -> Run:
+    def _loop(self, run: Run, begin: Array, steps: Array | int, *, learning: bool) -> Run:
         def take(step: Array, run: Run) -> Run:
             return self._step(run, step, learning=learning)
 
-        def take_several(number: Array, run: Run) -> Run:
-            first = begin + number * length
-            layout = RowLayout.of(_small(run))
+        if not isinstance(steps, int):
+            return jax.lax.fori_loop(begin, begin + steps, take, run)
+        layout = RowLayout.of(_small(run))
 
-            def one(i: Array, carried: tuple[Run, Array]) -> tuple[Run, Array]:
-                run, row = carried
-                return packed(take(first + i, unpacked(run, row)))
+        def one(i: Array, carried: tuple[Run, Array]) -> tuple[Run, Array]:
+            run, row = carried
+            return packed(take(begin + i, unpacked(run, row)))
 
-            def packed(run: Run) -> tuple[Run, Array]:
-                return _with_small(run, (), (), ()), layout.pack(_small(run))
+        def packed(run: Run) -> tuple[Run, Array]:
+            return _with_small(run, (), (), ()), layout.pack(_small(run))
 
-            def unpacked(run: Run, row: Array) -> Run:
-                return _with_small(run, *layout.unpack(row))
+        def unpacked(run: Run, row: Array) -> Run:
+            return _with_small(run, *layout.unpack(row))
 
-            return unpacked(*jax.lax.fori_loop(0, length, one, packed(run)))
-
-        if length == 1:
-            return jax.lax.fori_loop(begin, begin + rounds, take, run)
-        return jax.lax.fori_loop(0, rounds, take_several, run)
+        return unpacked(*jax.lax.fori_loop(0, steps, one, packed(run)))
 
     def _step(self, run: Run, step: Array, *, learning: bool) -> Run:
         episode: Episode = run.episode

@@ -72,7 +72,8 @@ def _runs(settings: Settings, *, beyond: bool = False) -> Counter[int]:
     found: Counter[int] = Counter()
     for group in settings.groups:
         agents = [name for name in group.agents if (name == PAIRED) == beyond]
-        found[group.steps_among(settings.steps)] += len(agents) * len(group.seeds_among(settings.seeds))
+        each = len(group.learning_rates) * len(group.seeds_among(settings.seeds))
+        found[group.steps_among(settings.steps)] += len(agents) * each
     return +found
 
 
@@ -81,10 +82,9 @@ def group_table(study: Settings) -> str:
     rows = []
     for group in study.added:
         seeds, steps = group.seeds_among(study.seeds), group.steps_among(study.steps)
+        rates = ", ".join(map(power, group.learning_rates))
         agents = ", ".join(f"`{name}`" for name in group.agents)
-        rows.append(
-            [game_title(group.game), power(group.learning_rate), agents, f"{seeds[0]} to {seeds[-1]}", f"{steps:,}"]
-        )
+        rows.append([game_title(group.game), rates, agents, f"{seeds[0]} to {seeds[-1]}", f"{steps:,}"])
     return as_table(["game", "learning rate", "agents", "seeds", "steps"], rows, right=False)
 
 

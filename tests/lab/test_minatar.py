@@ -25,6 +25,7 @@ from rich.console import Console
 
 from inside import maxmean
 from maxmean import deep
+from maxmean.deep.core import memory
 from maxmean.lab.calibration import Calibration
 from maxmean.lab.change import change
 from maxmean.lab.claims import MARGIN, Measured, judge
@@ -94,10 +95,60 @@ def test_it_splits_into_runs_for_cores_and_into_groups_for_a_gpu() -> None:
     assert [(part["agents"], part["seeds"]) for part in quick] == [
         ([agent], [seed]) for agent in ("dqn", "te-bdqn:0.1", "ke-bdqn") for seed in (0, 1)
     ]
-    # five games, three learning rates, three groups; fifteen agents of ten seeds each
-    assert len(paper) == 45
-    assert sum(len(part["agents"]) * len(part["seeds"]) for part in paper) == 5 * 3 * 15 * 10
+    # five games, three groups; fifteen agents of ten seeds with three learning rates each
+    assert len(paper) == 5 * 3
+    runs = [len(part["agents"]) * len(part["seeds"]) * len(part["learning_rate"]) for part in paper]
+    assert sum(runs) == 5 * 15 * 10 * 3
     assert [MINATAR.on_gpu(MINATAR.settings(scale)) is None for scale in MINATAR.scales] == [True, False, False]
+
+
+def test_learning_rates_are_in_one_shard_or_each_in_its_own() -> None:
+    """A single one is written as before there could be several, so that shards of then are known."""
+    settings = replace(TINY, learning_rates=(1e-5, 1e-4), besides=("breakout@10^-3@1e-2 ddqn",))
+    apart = replace(settings, rates_apart=True)
+    for each in (settings, apart):
+        MINATAR.check(each)
+    assert [part["learning_rate"] for part in MINATAR.parts(settings)] == [[1e-5, 1e-4], [1e-3, 1e-2]]
+    assert [part["learning_rate"] for part in MINATAR.parts(apart)] == [1e-5, 1e-4, [1e-3, 1e-2]]
+    assert [MINATAR.brief(part) for part in MINATAR.parts(settings)] == [
+        "breakout@10^-5@10^-4 dqn",
+        "breakout@10^-3@10^-2 ddqn",
+    ]
+    for rate, shard in zip(settings.learning_rates, MINATAR.shards(apart, 0), strict=False):
+        (alone,) = MINATAR.shards(replace(TINY, learning_rates=(rate,)), 0)
+        assert alone == shard
+    cores = MINATAR.parts(replace(settings, together=False))
+    assert [(part["learning_rate"], part["seeds"]) for part in cores[:4]] == [
+        (rate, [seed]) for rate in (1e-5, 1e-4) for seed in (0, 1)
+    ]
+    with pytest.raises(LabError, match=r"breakout with the learning rate 10\^-4 has the agent dqn twice$"):
+        MINATAR.check(replace(settings, besides=("breakout@1e-3@1e-4 dqn",)))
+    with pytest.raises(LabError, match="a group is written as GAME@LEARNING_RATE"):
+        replace(settings, besides=("breakout@1e-3@ dqn",))
+
+
+@pytest.mark.usefixtures("small_networks")
+def test_runs_are_the_same_with_other_learning_rates_beside_them() -> None:
+    """On one platform, bit for bit."""
+    settings = replace(TINY, learning_rates=(1e-4, 1e-2), seeds=1)
+    ((whole,), apart) = (MINATAR.parts(each) for each in (settings, replace(settings, rates_apart=True)))
+    together, *alone = (MINATAR.compute(settings, part, np.random.default_rng(0)) for part in (whole, *apart))
+    keys = ["learning_rate", "step"]
+    joined = pd.concat(alone).sort_values(keys, ignore_index=True)
+    pd.testing.assert_frame_equal(together.sort_values(keys, ignore_index=True), joined, check_exact=True)
+    assert joined.groupby("learning_rate")["value"].last().nunique() == 2
+    layout = MINATAR.layout(settings, whole)
+    assert layout is not None
+    read_table(as_parquet(together), layout, whole)
+
+
+def test_a_shard_that_does_not_fit_says_how_it_would(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "available", lambda: 10_000)
+    several = replace(TINY, learning_rates=(1e-5, 1e-4))
+    with pytest.raises(LabError, match=r"there are 9.8 KiB; use fewer seeds .*; or train .* --set rates_apart=true$"):
+        MINATAR.compute(several, MINATAR.parts(several)[0], np.random.default_rng(0))
+    with pytest.raises(deep.AgentError, match=r"there are 9.8 KiB; use fewer seeds or [a-z_ ]*$"):
+        MINATAR.compute(TINY, MINATAR.parts(TINY)[0], np.random.default_rng(0))
 
 
 def test_what_is_chosen_beside_a_shard_does_not_change_it() -> None:
@@ -167,7 +218,7 @@ def test_the_studys_longer_runs_are_those_of_the_papers_scale() -> None:
     for group in map(Group.parse, LONGER):
         kinds = {"single": SINGLE, "maxmin": MAXMIN, "heads": HEADS}
         agents = [f"{kind}={','.join(name for name in group.agents if name in names)}" for kind, names in kinds.items()]
-        where = [f"games={group.game}", f"learning_rates={group.learning_rate}", "seeds=5"]
+        where = [f"games={group.game}", f"learning_rates={','.join(map(str, group.learning_rates))}", "seeds=5"]
         (shard,) = MINATAR.shards(ExperimentJob.of(MINATAR, "paper", [*where, *agents]).settings, 0)
         own.append(replace(shard, part=shard.part | {"seeds": [*group.seeds_among(5)]}))
     study = [shard for shard in MINATAR.shards(MINATAR.settings("study"), 0) if shard.settings["steps"] > STEPS]
@@ -206,7 +257,7 @@ def test_the_shipped_longer_runs_are_there_and_drawn(shipped: Results[Settings])
     """All of them, with every seed, beside those of the same agents that are not longer."""
     ((own, table),) = shipped.apart.items()
     groups = [Group.parse(text) for text in LONGER]
-    run = {(each.game, each.learning_rate, LABELS[name]) for each in groups for name in each.agents}
+    run = {(each.game, rate, LABELS[name]) for each in groups for rate in each.learning_rates for name in each.agents}
     assert {*table.groupby(["game", "learning_rate", "variant"]).groups} == run
     assert (own.steps, len(table)) == (5_000_000, len(run) * 5 * 500)
     assert shipped.table["step"].max() == STEPS
@@ -1089,21 +1140,27 @@ def test_runs_on_cores_are_foretold_side_by_side(monkeypatch: pytest.MonkeyPatch
 
 
 def test_the_cost_of_each_further_group_is_foretold(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With its own number of seeds, also where others have the same agents: here a seed takes an hour."""
+    """With its own number of seeds and rates, also where others have the same agents: here a run of each takes an hour."""
 
-    def cost_of(agents: tuple[str, ...], seeds: int, *_: object, **__: object) -> Cost:
-        return Cost(agents, len(agents) * seeds, "1 MiB", 1.0, 3600.0 * seeds)
+    def cost_of(agents: tuple[str, ...], each: int, *_: object, **__: object) -> Cost:
+        return Cost(agents, len(agents) * each, "1 MiB", 1.0, 3600.0 * each)
 
     monkeypatch.setattr(forecast, "has_gpu", lambda: False)
     monkeypatch.setattr(forecast, "cost_of", cost_of)
-    groups = ("breakout@1e-4 dqn seeds=2-6", "freeway@1e-5 dqn", "breakout@10^-4.5 ddqn bdqn")
+    groups = (
+        "breakout@1e-4 dqn seeds=2-6",
+        "freeway@1e-5 dqn",
+        "breakout@10^-4.5 ddqn bdqn",
+        "breakout@1e-5@1e-3 bdqn",
+    )
     said = foretold(replace(TINY, besides=groups))
-    assert "minatar: 3 shards, 11 runs" in said
-    assert "9.0 hours on one" in said
+    assert "minatar: 4 shards, 15 runs" in said
+    assert "13.0 hours on one" in said
     assert (
         "Of that, the groups besides every agent on every game:\n"
         "  5.0 hours for breakout@10^-4 dqn seeds=2-6\n"
         "  2.0 hours for breakout@10^-4.5 ddqn bdqn\n"
+        "  4.0 hours for breakout@10^-5@10^-3 bdqn\n"
     ) in said
     assert "besides" not in foretold(TINY)
 
@@ -1112,9 +1169,9 @@ def test_groups_of_other_lengths_are_foretold_by_their_own(monkeypatch: pytest.M
     """Here a hundred steps take an hour, whatever the agents; those that differ in length alone are tried once."""
     tried: list[tuple[str, ...]] = []
 
-    def cost_of(agents: tuple[str, ...], seeds: int, settings: Settings, **_: object) -> Cost:
+    def cost_of(agents: tuple[str, ...], each: int, settings: Settings, **_: object) -> Cost:
         tried.append(agents)
-        return Cost(agents, len(agents) * seeds, "1 MiB", 1.0, 36.0 * settings.steps)
+        return Cost(agents, len(agents) * each, "1 MiB", 1.0, 36.0 * settings.steps)
 
     monkeypatch.setattr(forecast, "has_gpu", lambda: False)
     monkeypatch.setattr(forecast, "cost_of", cost_of)
@@ -1286,7 +1343,7 @@ def test_costs_on_a_gpu_are_found_by_another_process() -> None:
     assert kind == (("dqn",), 2, 300)
     assert cost.runs == 2
     assert cost.seconds == pytest.approx(2 * 300 / cost.rate)
-    assert said == ["trying dqn with 2 seeds for some hundred steps ..."]
+    assert said == ["trying dqn with 2 runs each for some hundred steps ..."]
 
 
 @pytest.mark.slow
@@ -1306,8 +1363,8 @@ def test_a_dry_run_says_what_it_will_take(tmp_path: Path) -> None:
     ]
     found = subprocess.run([*COMMAND, *options], capture_output=True, text=True)
     assert found.returncode == 0, found.stderr
-    assert "trying dqn with 10 seeds" in found.stderr
-    assert "15 shards, 150 runs of 5,000,000 steps, 750,000,000 run-steps" in found.stdout
+    assert "trying dqn with 30 runs each" in found.stderr
+    assert "5 shards, 150 runs of 5,000,000 steps, 750,000,000 run-steps" in found.stdout
     assert "hours on one" in found.stdout
     assert list(tmp_path.iterdir()) == []
 

@@ -23,6 +23,10 @@ COPIES = 5
 """Arrays of the size of the weights: they, the target's, the gradient and the optimiser's two moments."""
 
 
+class TooLargeError(AgentError):
+    """A training for which the device has not enough memory."""
+
+
 class Need(NamedTuple):
     """Bytes of one training."""
 
@@ -93,7 +97,9 @@ def refuse_too_much(needed: Need) -> None:
     """Say no to what cannot fit, before anything is computed."""
     there = available()
     if there is not None and not fits(needed, there):
-        raise AgentError(f"this training needs {needed}, but there are {size(there)}; use fewer seeds or {needed.cure}")
+        raise TooLargeError(
+            f"this training needs {needed}, but there are {size(there)}; use fewer seeds or {needed.cure}"
+        )
 
 
 @contextmanager
@@ -107,7 +113,7 @@ def fitting(needed: Need) -> Iterator[None]:
             "RESOURCE_EXHAUSTED" in said or "Out of memory" in said
         ):
             raise
-        raise AgentError(
+        raise TooLargeError(
             f"the device has not enough memory left for this training, which needs {needed} or more; use fewer seeds or "
             f"{needed.cure}"
         ) from None

@@ -13,14 +13,14 @@ from ...children import Child, LostError, stop
 from ...errors import LabError
 from ...gpu import Sharing, has_gpu, shared_gpu
 from ...tasks import Task
-from .groups import SEEDS_APART
+from .groups import SEEDS_APART, rates_of
 from .hours import makespan, on_game, side_by_side
 
 if TYPE_CHECKING:
     from .study import Settings
 
 Kind = tuple[tuple[str, ...], int, int]
-"""Agents, a number of seeds and one of steps: what decides how long a shard takes on a game."""
+"""Agents, a number of runs of each and one of steps: what decides how long a shard takes on a game."""
 Parts = Sequence[tuple[Mapping[str, Any], int]]
 """Parts of the study that are left to do, and their numbers of steps."""
 Say = Callable[[str], None]
@@ -76,8 +76,8 @@ def _in_words(
 
     kinds = Counter(_kind(*part) for part in parts)
     runs: Counter[int] = Counter()
-    for (agents, seeds, steps), count in kinds.items():
-        runs[steps] += count * len(agents) * seeds
+    for (agents, each, steps), count in kinds.items():
+        runs[steps] += count * len(agents) * each
 
     def hours(part: Mapping[str, Any], steps: int) -> float:
         cost = costs[_kind(part, steps)]
@@ -95,9 +95,9 @@ def _in_words(
     ]
     for kind, count in kinds.items():
         cost, (_, _, steps) = costs[kind], kind
-        each = sorted(hours(*part) for part in parts if _kind(*part) == kind)
+        own = sorted(hours(*part) for part in parts if _kind(*part) == kind)
         lines.append(
-            f"{count:>6} {cost.runs:>9} {cost.runs * steps:>14,} {cost.rate:>11,.0f} {_range(each[0], each[-1]):>10}  "
+            f"{count:>6} {cost.runs:>9} {cost.runs * steps:>14,} {cost.rate:>11,.0f} {_range(own[0], own[-1]):>10}  "
             f"{cost.memory}, {' '.join(cost.agents)}"
         )
     slots = 1 if together is not None or settings.together else cores()
@@ -151,12 +151,12 @@ def _remarks(settings: Settings, together: Calibration | None) -> list[str]:
 def _costs(settings: Settings, parts: Parts, say: Say, *, batched: bool) -> Iterator[tuple[Kind, Cost]]:
     """What a shard of each kind takes on the first game; those that differ in their length alone are tried once."""
     tried: dict[tuple[tuple[str, ...], int], Cost] = {}
-    for agents, seeds, steps in dict.fromkeys(_kind(*part) for part in parts):
-        if (agents, seeds) not in tried:
-            say(f"trying {', '.join(agents)} with {seeds} seed{'s' * (seeds > 1)} for some hundred steps ...")
-            tried[agents, seeds] = cost_of(agents, seeds, settings, batched=batched)
-        cost = tried[agents, seeds]
-        yield (agents, seeds, steps), replace(cost, seconds=cost.seconds * steps / settings.steps)
+    for agents, each, steps in dict.fromkeys(_kind(*part) for part in parts):
+        if (agents, each) not in tried:
+            say(f"trying {', '.join(agents)} with {each} run{'s' * (each > 1)} each for some hundred steps ...")
+            tried[agents, each] = cost_of(agents, each, settings, batched=batched)
+        cost = tried[agents, each]
+        yield (agents, each, steps), replace(cost, seconds=cost.seconds * steps / settings.steps)
 
 
 def _costs_on_gpu(settings: Settings, parts: Parts, sharing: Sharing, say: Say) -> dict[Kind, Cost]:
@@ -176,8 +176,10 @@ def _tell_costs(connection: Connection, settings: Settings, parts: Parts) -> Non
     connection.send(list(_costs(settings, parts, connection.send, batched=True)))
 
 
-def cost_of(agents: Sequence[str], seeds: int, settings: Settings, *, batched: bool) -> Cost:
-    """Train one shard of these agents a little, and measure it once; on a CPU a single run of it, since each has its own core."""
+def cost_of(agents: Sequence[str], each: int, settings: Settings, *, batched: bool) -> Cost:
+    """Train one shard of so many runs of each of these agents a little, and measure it once. It takes no other time if some of
+    them have other learning rates. On a CPU a single run of it is measured, since each has its own core.
+    """
     from ....cluster import cores
     from ....deep.core.memory import size
     from .trial import Trial
@@ -186,7 +188,7 @@ def cost_of(agents: Sequence[str], seeds: int, settings: Settings, *, batched: b
         "game": settings.games[0],
         "learning_rate": settings.learning_rates[0],
         "agents": agents,
-        "seeds": [*range(seeds)],
+        "seeds": [*range(each)],
     }
     trial = Trial.of(settings, part, batched=batched)
     step = sum(trial.step_seconds(block) for block in (trial.blocks if batched else trial.blocks[-1:]))
@@ -201,7 +203,7 @@ def _own(part: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _kind(part: Mapping[str, Any], steps: int) -> Kind:
-    return tuple(part["agents"]), len(part["seeds"]), steps
+    return tuple(part["agents"]), len(rates_of(part)) * len(part["seeds"]), steps
 
 
 def _range(least: float, most: float) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 from ...change import number
@@ -13,17 +15,17 @@ SEEDS_APART = 1000
 """So far apart are the runs' seeds of two seeds of the study."""
 SEEDS, STEPS = "seeds=", "steps="
 """How the words begin that give a group seeds, or a number of steps, of its own."""
-FORM = f"GAME@LEARNING_RATE AGENT AGENT ... [{SEEDS}FIRST-LAST] [{STEPS}NUMBER]"
+FORM = f"GAME@LEARNING_RATE[@LEARNING_RATE ...] AGENT AGENT ... [{SEEDS}FIRST-LAST] [{STEPS}NUMBER]"
 LARGEST = 10**9
 """The most steps that a run may have."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """Agents with one learning rate on one game."""
+    """Agents on one game, each with one learning rate or with several."""
 
     game: str
-    learning_rate: float
+    learning_rates: tuple[float, ...]
     agents: tuple[str, ...]
     seeds: range | None = None
     """Its own; without them it has the study's, which are 0, 1, ..."""
@@ -32,15 +34,15 @@ class Group:
 
     @classmethod
     def parse(cls, text: str) -> Group:
-        """A group from its text; the learning rate may be written as a power of ten.
+        """A group from its text; a learning rate may be written as a power of ten.
 
-        >>> Group.parse("breakout@10^-5 dqn bdqn seeds=5-19")
-        Group(game='breakout', learning_rate=1e-05, agents=('dqn', 'bdqn'), seeds=range(5, 20), steps=None)
+        >>> Group.parse("breakout@10^-5@1e-4 dqn bdqn seeds=5-19")
+        Group(game='breakout', learning_rates=(1e-05, 0.0001), agents=('dqn', 'bdqn'), seeds=range(5, 20), steps=None)
         >>> Group.parse("freeway@1e-4 ke-bdqn steps=5000000").steps
         5000000
         """
         where, *words = text.split() or [""]
-        game, _, rate = where.partition("@")
+        game, *rates = where.split("@")
         agents = tuple(word for word in words if not word.startswith((SEEDS, STEPS)))
         own = {mark: [word for word in words if word.startswith(mark)] for mark in (SEEDS, STEPS)}
         for mark, given in own.items():
@@ -48,9 +50,9 @@ class Group:
                 raise LabError(f"a group has its {mark.removesuffix('=')} once, as in {FORM}, not as in {text!r}")
         seeds, steps = next(map(_seeds, own[SEEDS]), None), next(map(_steps, own[STEPS]), None)
         try:
-            if not agents:
+            if not (rates and agents):
                 raise ValueError
-            return cls(game, number(rate), agents, seeds, steps)
+            return cls(game, tuple(map(number, rates)), agents, seeds, steps)
         except ValueError:
             raise LabError(f"a group is written as {FORM}, not {text!r}") from None
 
@@ -64,16 +66,39 @@ class Group:
 
     def parts(self, usual: int, *, together: bool) -> list[dict[str, Any]]:
         """What it splits into in a study of so many seeds: all of it together, or each run."""
-        about = {"game": self.game, "learning_rate": self.learning_rate}
         seeds = [*self.seeds_among(usual)]
         if together:
-            return [{**about, "agents": [*self.agents], "seeds": seeds}]
-        return [{**about, "agents": [name], "seeds": [seed]} for name in self.agents for seed in seeds]
+            # A single learning rate is a number, which shards were known by before there could be several.
+            rates = self.learning_rates[0] if len(self.learning_rates) == 1 else [*self.learning_rates]
+            return [{"game": self.game, "learning_rate": rates, "agents": [*self.agents], "seeds": seeds}]
+        return [
+            {"game": self.game, "learning_rate": rate, "agents": [name], "seeds": [seed]}
+            for rate, name, seed in product(self.learning_rates, self.agents, seeds)
+        ]
 
     def __str__(self) -> str:
         seeds = "" if self.seeds is None else f" {SEEDS}{self.seeds[0]}-{self.seeds[-1]}"
         steps = "" if self.steps is None else f" {STEPS}{self.steps}"
-        return f"{self.game}@{power(self.learning_rate)} {' '.join(self.agents)}{seeds}{steps}"
+        return f"{place(self.game, self.learning_rates)} {' '.join(self.agents)}{seeds}{steps}"
+
+
+def rates_of(part: Mapping[str, Any]) -> list[float]:
+    """The learning rates of a part.
+
+    >>> rates_of({"learning_rate": 1e-5}), rates_of({"learning_rate": [1e-5, 1e-4]})
+    ([1e-05], [1e-05, 0.0001])
+    """
+    rates = part["learning_rate"]
+    return [*rates] if isinstance(rates, list) else [rates]
+
+
+def place(game: str, rates: Iterable[float]) -> str:
+    """A game and the learning rates there, as a group's text begins.
+
+    >>> place("breakout", [1e-5, 10**-4.5])
+    'breakout@10^-5@10^-4.5'
+    """
+    return "@".join([game, *map(power, rates)])
 
 
 def _seeds(word: str) -> range:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from ...settings import limited
 from ...tables import TableLayout
 from ...tasks import Task
 from .figures import fifths_figure, game_figure, long_figure, rates_figure
-from .groups import LARGEST, SEEDS_APART, Group
+from .groups import LARGEST, SEEDS_APART, Group, place, rates_of
 from .variants import HEADS, LABELS, MAXMIN, MIDDLE_RATE, PAIRED, SINGLE, power
 
 if TYPE_CHECKING:
@@ -76,8 +77,8 @@ class Settings:
     heads: tuple[str, ...] = HEADS
     """The agents, in three groups: each group trains in one program on a GPU."""
     besides: tuple[str, ...] = ()
-    """Further groups, each as ``GAME@LEARNING_RATE AGENT AGENT ... [seeds=FIRST-LAST] [steps=NUMBER]``; those on games that are
-    not run are left out."""
+    """Further groups, each as ``GAME@LEARNING_RATE[@LEARNING_RATE ...] AGENT AGENT ... [seeds=FIRST-LAST] [steps=NUMBER]``; those
+    on games that are not run are left out."""
     steps: int = 5_000_000
     seeds: int = 10
     learning_rates: tuple[float, ...] = (1e-5, MIDDLE_RATE, 1e-4)
@@ -86,6 +87,8 @@ class Settings:
     checkpoint_interval: int = 100_000
     together: bool = True
     """Whether a shard holds all runs of a group, for a GPU; else each run is a shard, for cores."""
+    rates_apart: bool = False
+    """Whether a shard for a GPU holds the runs of one learning rate instead of all. It takes less memory, and a GPU longer."""
 
     def __post_init__(self) -> None:
         for game in (*self.games, *(group.game for group in self.further)):
@@ -96,7 +99,7 @@ class Settings:
         for name, rows in (("games", self.games), ("learning_rates", self.learning_rates)):
             if len(set(rows)) < len(rows):
                 raise LabError(f"{name} has an entry twice: {', '.join(map(str, rows))}")
-        for rate in (*self.learning_rates, *(group.learning_rate for group in self.further)):
+        for rate in (*self.learning_rates, *(rate for group in self.further for rate in group.learning_rates)):
             if not 0.0 < rate < math.inf:
                 raise LabError(f"learning rates must be positive numbers, not {rate}")
         if self.seeds > SEEDS_APART:
@@ -111,10 +114,11 @@ class Settings:
     @property
     def groups(self) -> list[Group]:
         """Every group on every game with every learning rate, and the further ones on these games."""
+        one_by_one = [(rate,) for rate in self.learning_rates]
         grid = [
-            Group(game, rate, agents)
+            Group(game, rates, agents)
             for game in self.games
-            for rate in self.learning_rates
+            for rates in (one_by_one if self.rates_apart else [self.learning_rates])
             for agents in (self.single, self.maxmin, self.heads)
             if agents
         ]
@@ -156,7 +160,7 @@ class MinAtarStudy(Experiment[Settings]):
     scales = ("quick", "study", "paper")
     judged_from = "study"
     size = ("steps", "seeds")
-    selectors = ("games", "single", "maxmin", "heads", "besides", "seeds", "learning_rates")
+    selectors = ("games", "single", "maxmin", "heads", "besides", "seeds", "learning_rates", "rates_apart")
     only_by_name = True
 
     def settings(self, scale: str) -> Settings:
@@ -192,21 +196,21 @@ class MinAtarStudy(Experiment[Settings]):
         keys = {
             "step": tests,
             "variant": [LABELS[name] for name in part["agents"]] if known else None,
-            "learning_rate": [part["learning_rate"]],
+            "learning_rate": rates_of(part),
             "seed": part["seeds"],
         }
-        rows = len(tests) * len(part["agents"]) * len(part["seeds"])
+        rows = len(tests) * len(part["agents"]) * len(rates_of(part)) * len(part["seeds"])
         return TableLayout(rows, ("step", "learning_rate", "seed", *COUNTED), TEXTS, MEASURED, keys)
 
     def check(self, settings: Settings) -> None:
         known: dict[tuple[str, str, str, int], set[int]] = {}
         for group in (*settings.groups, *settings.left_out):
-            for name in group.agents:
+            for name, rate in product(group.agents, group.learning_rates):
                 try:
                     label = make_agent(name).label
                 except ValueError as error:
                     raise LabError(str(error)) from None
-                run = group.game, power(group.learning_rate), label, group.steps_among(settings.steps)
+                run = group.game, power(rate), label, group.steps_among(settings.steps)
                 seeds, own = known.setdefault(run, set()), {*group.seeds_among(settings.seeds)}
                 if twice := seeds & own:
                     where = f"{group.game} with the learning rate {run[1]} has the agent {name} twice"
@@ -242,7 +246,7 @@ class MinAtarStudy(Experiment[Settings]):
 
     def brief(self, part: Mapping[str, Any]) -> str:
         first, *others = part["agents"]
-        return f"{part['game']}@{power(part['learning_rate'])} {first}{f' and {len(others)} more' if others else ''}"
+        return f"{place(part['game'], rates_of(part))} {first}{f' and {len(others)} more' if others else ''}"
 
     def forecast(
         self, settings: Settings, left: Sequence[Shard], say: Callable[[str], None], workers: int | None = None
@@ -270,20 +274,27 @@ class MinAtarStudy(Experiment[Settings]):
     ) -> pd.DataFrame:
         """The seeds are the runs' own, so that all agents meet the same luck."""
         from .... import deep
+        from ....deep.core.memory import TooLargeError
 
-        found = deep.train(
-            f"minatar/{part['game']}",
-            [make_agent(name) for name in part["agents"]],
-            steps=settings.steps,
-            seeds=part["seeds"],
-            learning_rates=part["learning_rate"],
-            settings=training_settings(settings),
-            out=folder,
-            checkpoint_interval=settings.checkpoint_interval,
-            workers=None if settings.together else 1,
-            quiet=console is None,
-            console=console,
-        )
+        rates = rates_of(part)
+        try:
+            found = deep.train(
+                f"minatar/{part['game']}",
+                [make_agent(name) for name in part["agents"]],
+                steps=settings.steps,
+                seeds=part["seeds"],
+                learning_rates=rates,
+                settings=training_settings(settings),
+                out=folder,
+                checkpoint_interval=settings.checkpoint_interval,
+                workers=None if settings.together else 1,
+                quiet=console is None,
+                console=console,
+            )
+        except TooLargeError as error:
+            if len(rates) == 1:
+                raise
+            raise LabError(f"{error}; or train each learning rate by itself: --set rates_apart=true") from None
         if not found.finished:
             raise KeyboardInterrupt
         keys = ["step", "variant", "learning_rate", "seed"]

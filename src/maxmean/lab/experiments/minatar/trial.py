@@ -16,6 +16,7 @@ from ....deep.device.block import Block, make_blocks
 from ....deep.device.memory import how_many_tests, need
 from ....deep.device.plan import TrainingPlan
 from ...gpu import Load
+from .groups import rates_of
 from .study import Settings, make_agent, training_settings
 
 TIMED = 200
@@ -39,7 +40,7 @@ class Trial:
         trying = replace(training_settings(settings), warmup=TIMED)
         agents = [make_agent(name) for name in part["agents"]]
         world = envs.make(f"minatar/{part['game']}")
-        plan = TrainingPlan.of(world, agents, part["seeds"], part["learning_rate"], trying)
+        plan = TrainingPlan.of(world, agents, part["seeds"], rates_of(part), trying)
         tests = how_many_tests(plan, batched, settings.checkpoint_interval // settings.test_interval)
         return cls(make_blocks(plan, batched=batched, tests=tests), trying)
 

@@ -156,7 +156,12 @@ def test_a_verdict_counts_its_parts() -> None:
     assert verdict.label == "holds in part (2 of 3)"
     assert replace(verdict, verdict="fails").label == "fails (2 of 3 hold)"
     lost = {"margin: c": Measured.exact(-1.0)}
-    assert replace(verdict, verdict="fails", measured=lost).label == "fails"
+    assert replace(verdict, verdict="undecided").label == "undecided (2 of 3 hold)"
+    assert [replace(verdict, verdict=word, measured=lost).label for word in ("fails", "undecided")] == [
+        "fails",
+        "undecided",
+    ]
+    assert replace(verdict, verdict="holds").label == "holds"
     assert verdict.to_dict()["parts"] == {"hold": 2, "fail": 1, "open": 0}
     assert "### S1: holds in part (2 of 3)" in markdown([verdict])
 

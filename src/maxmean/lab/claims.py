@@ -227,9 +227,9 @@ class Verdict:
     @property
     def label(self) -> str:
         """The verdict, with how many of the parts hold where only some do."""
-        if self.verdict not in (IN_PART, "fails") or not self.parts.hold:
+        if self.verdict not in (IN_PART, "fails", "undecided") or not self.parts.hold:
             return self.verdict
-        return f"{self.verdict} ({len(self.parts.hold)} of {self.parts.total}{' hold' * (self.verdict == 'fails')})"
+        return f"{self.verdict} ({len(self.parts.hold)} of {self.parts.total}{' hold' * (self.verdict != IN_PART)})"
 
     @property
     def why(self) -> str:

@@ -1,4 +1,4 @@
-"""Training on one GPU, its kernels launched one step after the other and a whole round of steps at once.
+"""Training on one GPU, its kernels launched step by step and a whole round of steps at once.
 
     python benchmarks/launching.py [AGENT:RUNS:GAME ...] [--rows N]
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 from unittest import mock
 
@@ -35,12 +36,16 @@ class Training:
 
         plan = TrainingPlan.of(envs.make(f"minatar/{game}"), deep.AGENTS[agent](), runs, None, deep.Settings())
         (self.block,) = block.make_blocks(plan, batched=True)
+        # Equal trainings of a process share what is compiled, which then has the options of the first.
+        self.block.compiled = replace(self.block.compiled)
         self.block.create()
-        with mock.patch.object(block, "launching", return_value=options):
+        with mock.patch.object(block, "launching", return_value=options) as asked:
             self.advance(self.block.settings.warmup)
             begin = time.perf_counter()
             self.advance(STEPS)
             self.compiling = time.perf_counter() - begin
+        if not asked.called:
+            raise RuntimeError("the rounds were compiled before, with other options")
 
     def advance(self, steps: int) -> None:
         self.block.advance(self.block.step + steps, lambda: False)
@@ -88,7 +93,7 @@ def main() -> None:
         from maxmean.deep.core import fused
 
         vars(fused)["ROWS"] = asked.rows
-    print("| agent | runs | game | us a step | launched by rounds | ratio | s to compile | the same |")
+    print("| agent | runs | game | us a step | whole rounds | ratio | s to compile | the same |")
     print("|---|--:|---|--:|--:|--:|--:|---|")
     for case in asked.cases:
         print(measure(case), flush=True)

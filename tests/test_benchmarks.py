@@ -361,7 +361,7 @@ def test_standing_cases_take_turns(host_gpu: Any, tmp_path: Path, capfd: pytest.
 def test_both_ways_to_launch_are_timed_on_the_same_runs(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Without a GPU they are one and the same; runs of which one has gone a step further are not the same."""
+    """Each has its own program; without a GPU they are alike. Runs of which one has gone a step further are not the same."""
     monkeypatch.syspath_prepend(BENCHMARKS)
     bench = importlib.import_module("launching")
     monkeypatch.setattr(bench, "SECONDS", 0.1)
@@ -370,6 +370,7 @@ def test_both_ways_to_launch_are_timed_on_the_same_runs(
     assert (row[:3], row[-1]) == (["dqn", "1", "freeway"], "yes")
     assert all(float(cell) > 0 for cell in row[3:6])
     pair = [bench.Training("dqn", 1, "freeway", {}) for _ in range(2)]
+    assert pair[0].block.compiled.learn is not pair[1].block.compiled.learn
     assert bench.same(*pair)
     pair[0].advance(1)
     assert not bench.same(*pair)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -60,6 +61,7 @@ from maxmean.lab.tasks import Task
 from maxmean.storage import as_parquet
 
 MINATAR = EXPERIMENTS["minatar"]
+ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-m", "maxmean.cli", "reproduce", "minatar"]
 TINY = Settings(
     games=("breakout",),
@@ -109,7 +111,7 @@ def test_learning_rates_are_in_one_shard_or_each_in_its_own() -> None:
     for each in (settings, apart):
         MINATAR.check(each)
     assert [part["learning_rate"] for part in MINATAR.parts(settings)] == [[1e-5, 1e-4], [1e-3, 1e-2]]
-    assert [part["learning_rate"] for part in MINATAR.parts(apart)] == [1e-5, 1e-4, [1e-3, 1e-2]]
+    assert [part["learning_rate"] for part in MINATAR.parts(apart)] == [1e-5, 1e-4, 1e-3, 1e-2]
     assert [MINATAR.brief(part) for part in MINATAR.parts(settings)] == [
         "breakout@10^-5@10^-4 dqn",
         "breakout@10^-3@10^-2 ddqn",
@@ -117,6 +119,8 @@ def test_learning_rates_are_in_one_shard_or_each_in_its_own() -> None:
     for rate, shard in zip(settings.learning_rates, MINATAR.shards(apart, 0), strict=False):
         (alone,) = MINATAR.shards(replace(TINY, learning_rates=(rate,)), 0)
         assert alone == shard
+    turned = replace(settings, learning_rates=(1e-4, 1e-5))
+    assert [shard.key for shard in MINATAR.shards(turned, 0)] == [shard.key for shard in MINATAR.shards(settings, 0)]
     cores = MINATAR.parts(replace(settings, together=False))
     assert [(part["learning_rate"], part["seeds"]) for part in cores[:4]] == [
         (rate, [seed]) for rate in (1e-5, 1e-4) for seed in (0, 1)
@@ -129,7 +133,7 @@ def test_learning_rates_are_in_one_shard_or_each_in_its_own() -> None:
 
 @pytest.mark.usefixtures("small_networks")
 def test_runs_are_the_same_with_other_learning_rates_beside_them() -> None:
-    """On one platform, bit for bit."""
+    """Bit for bit, on a CPU. Where they share one program, that is a fact about trainings, which have tests of their own."""
     settings = replace(TINY, learning_rates=(1e-4, 1e-2), seeds=1)
     ((whole,), apart) = (MINATAR.parts(each) for each in (settings, replace(settings, rates_apart=True)))
     together, *alone = (MINATAR.compute(settings, part, np.random.default_rng(0)) for part in (whole, *apart))
@@ -145,10 +149,28 @@ def test_runs_are_the_same_with_other_learning_rates_beside_them() -> None:
 def test_a_shard_that_does_not_fit_says_how_it_would(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "available", lambda: 10_000)
     several = replace(TINY, learning_rates=(1e-5, 1e-4))
-    with pytest.raises(LabError, match=r"there are 9.8 KiB; use fewer seeds .*; or train .* --set rates_apart=true$"):
+    with pytest.raises(LabError, match=r"there are 9.8 KiB; use fewer seeds .*; --set rates_apart=true trains one .*$"):
         MINATAR.compute(several, MINATAR.parts(several)[0], np.random.default_rng(0))
     with pytest.raises(deep.AgentError, match=r"there are 9.8 KiB; use fewer seeds or [a-z_ ]*$"):
         MINATAR.compute(TINY, MINATAR.parts(TINY)[0], np.random.default_rng(0))
+
+
+def test_a_shard_has_no_more_runs_than_a_training() -> None:
+    """417 seeds of eight agents with three learning rates are eight more."""
+    paper = MINATAR.settings("paper")
+    MINATAR.check(replace(paper, seeds=416))
+    with pytest.raises(LabError, match=r"^runs of asterix@.* bdqn and 7 more must be at most 10,000, not 10,008$"):
+        MINATAR.check(replace(paper, seeds=417))
+    MINATAR.check(replace(paper, seeds=417, rates_apart=True))
+
+
+def test_the_examples_of_the_pages_can_be_run() -> None:
+    pages = "\n".join(path.read_text() for path in (ROOT / "docs").rglob("*.md"))
+    groups = {text for text in re.findall(r"`([a-z_]+@[^`]*)`", pages) if text.count(" ") >= 1 and "..." not in text}
+    groups |= set(re.findall(r'--set "?besides="?([a-z_]+@[^"]*)"', pages))
+    assert {"breakout@10^-5@10^-4.5 ke-bdqn steps=5000000", "seaquest@10^-4.5 ke-bdqn seeds=5-19"} <= groups
+    for text in groups - {*MINATAR.settings("study").besides}:
+        ExperimentJob.of(MINATAR, "study", [f"besides={text}"])
 
 
 def test_what_is_chosen_beside_a_shard_does_not_change_it() -> None:
@@ -1169,7 +1191,7 @@ def test_groups_of_other_lengths_are_foretold_by_their_own(monkeypatch: pytest.M
     """Here a hundred steps take an hour, whatever the agents; those that differ in length alone are tried once."""
     tried: list[tuple[str, ...]] = []
 
-    def cost_of(agents: tuple[str, ...], each: int, settings: Settings, **_: object) -> Cost:
+    def cost_of(agents: tuple[str, ...], each: int, settings: Settings, *_: object, **__: object) -> Cost:
         tried.append(agents)
         return Cost(agents, len(agents) * each, "1 MiB", 1.0, 36.0 * settings.steps)
 
@@ -1193,7 +1215,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> Calibration:
         yield Sharing(Gpu("stand-in", None), dict.fromkeys((task.shard.key for task in tasks), Load(0, 0.0)), {}, True)
 
     def costs(settings: Settings, *_: object) -> dict[object, Cost]:
-        kinds = {(tuple(part["agents"]), len(part["seeds"]), steps) for part, steps in settings.parts}
+        kinds = {forecast._kind(part, steps) for part, steps in settings.parts}
         return {kind: Cost(kind[0], 1, "1 MiB", 1.0, 36.0 * kind[2]) for kind in kinds}
 
     found = Calibration(2, ((1.0,), (0.75, 0.75), (0.5, 0.5, 0.5)), (100.0, 150.0, 150.0))
@@ -1214,6 +1236,32 @@ def test_shards_side_by_side_are_foretold_side_by_side(gpu: Calibration) -> None
     assert "7.0 hours on one GPU like this, 2 shards at once; 9.0 hours one after the other.\n" in said
     assert "  3.0 hours for breakout@10^-4 ddqn\n" in said
     assert "   2: 6.0 hours\n" in said
+
+
+def test_what_does_not_fit_is_not_tried(monkeypatch: pytest.MonkeyPatch, gpu: Calibration) -> None:
+    @contextmanager
+    def small_gpu(tasks: Sequence[Task], say: Callable[[str], None]) -> Iterator[Sharing]:
+        loads = {task.shard.key: Load(2**30 + len(task.shard.part["agents"]), 0.0) for task in tasks}
+        yield Sharing(Gpu("stand-in", 2**30 + 1), loads, {}, True)
+
+    monkeypatch.setattr(forecast, "shared_gpu", small_gpu)
+    several = replace(TINY, learning_rates=(1e-5, 1e-4))
+    assert "hours on one GPU" in foretold(several)
+    with pytest.raises(
+        LabError, match=r"^breakout@10\^-5@10\^-4 dqn and 1 more needs 1.0 GiB, .*; --set rates_apart=true trains"
+    ):
+        foretold(replace(several, single=("dqn", "ddqn")))
+    with pytest.raises(LabError, match=r"^breakout@10\^-4 dqn and 1 more needs 1.0 GiB, but there are 1.0 GiB$"):
+        foretold(replace(TINY, single=("dqn", "ddqn")))
+
+
+def test_the_memory_that_is_foretold_is_that_of_the_largest_game() -> None:
+    """Of Breakout and Seaquest, the one with more channels, whichever is tried."""
+    settings = replace(TINY, games=("breakout", "seaquest"), seeds=1)
+    needs = [Trial.of(settings, part, batched=False).need.total for part in MINATAR.parts(settings)]
+    assert needs[0] < needs[1]
+    ((_, cost),) = forecast._costs(settings, settings.parts, lambda _: None, batched=False)
+    assert cost.memory == memory.size(needs[1])
 
 
 def test_shards_that_fill_a_gpu_are_foretold_beside_others(gpu: Calibration, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -127,7 +127,7 @@ def _improve(
 
     ``earlier`` is not looked at: it makes the program wait for what reads the weights that it writes over.
     """
-    # The gradient first, then all that is read of memory at once: so there is one wait for memory and not three.
+    # The gradient first, then all that is read of memory: so that there may be one wait for memory instead of three.
     gradient = outer[...] @ inputs[...]
     learning_rate, corrections = numbers[0], Corrections(numbers[1], numbers[2])
     before = weights[...]

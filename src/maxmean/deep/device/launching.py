@@ -1,8 +1,7 @@
-"""How a GPU's kernels are launched: all of a round at once, and those beside each other that do not wait for each other.
+"""How a GPU's kernels are launched: those of a whole round as one CUDA graph, in which independent kernels run concurrently.
 
-A step of few runs takes some fifty kernels of a microsecond or two. XLA launches those of a step together, one after the other,
-as a graph of CUDA's. With these options it launches those of all steps of a round together, and the graph says only which has
-to wait for which.
+A step of few runs takes some fifty kernels of a microsecond or two. By default XLA makes a CUDA graph of each step, a chain of
+its kernels. With these options the graph has the kernels of all steps of a round, and their dependencies.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import jax
 OPTIONS: dict[str, str | bool] = {
     "xla_gpu_command_buffer_scheduling_mode": "CONCURRENT",
     "xla_gpu_command_buffer_unroll_loops": True,
-    # What is in there by default, and loops.
+    # What XLA puts into a graph by default, and loops.
     "xla_gpu_enable_command_buffer": "FUSION,CUBLAS,CUBLASLT,CUSTOM_CALL,CUDNN,DYNAMIC_SLICE_FUSION,CONDITIONAL,WHILE",
 }
 

@@ -48,6 +48,7 @@ def forecast(settings: Settings, tasks: Sequence[Task], say: Say, workers: int |
     if has_gpu():
         with shared_gpu(tasks, say) as sharing:
             if sharing.gpu is not None:
+                _refuse_too_large(tasks, sharing)
                 costs = _costs_on_gpu(settings, parts, sharing, say)
                 order = sharing.mixed(tasks)
                 together = calibrate(order, sharing, say, workers)
@@ -58,6 +59,18 @@ def forecast(settings: Settings, tasks: Sequence[Task], say: Say, workers: int |
     batched = jax.default_backend() != "cpu"
     costs = dict(_costs(settings, parts, say, batched=batched))
     return _in_words(settings, parts, costs, jax.devices()[0].device_kind, Calibration(1) if batched else None)
+
+
+def _refuse_too_large(tasks: Sequence[Task], sharing: Sharing) -> None:
+    """Say no before a trial of what the GPU has no room for."""
+    from ....deep.core.memory import size
+    from .study import SMALLER
+
+    for task in tasks:
+        if not sharing.fits([task]) and sharing.gpu is not None and sharing.gpu.memory is not None:
+            needed, there = size(sharing.loads[task.shard.key].memory), size(sharing.gpu.memory)
+            cure = f"; {SMALLER}" if len(rates_of(task.shard.part)) > 1 else ""
+            raise LabError(f"{task.experiment.brief(task.shard.part)} needs {needed}, but there are {there}{cure}")
 
 
 def _in_words(
@@ -103,8 +116,7 @@ def _in_words(
     slots = 1 if together is not None or settings.together else cores()
     added = []
     for group in settings.added:
-        steps = group.steps_among(settings.steps)
-        its = [(part, steps) for part in group.parts(settings.seeds, together=settings.together)]
+        its = settings.parts_of(group)
         if own := [hours(*part) for part in parts if part in its]:
             added.append(f"  {_time(makespan(own, slots))} for {group}")
     if added:
@@ -151,10 +163,13 @@ def _remarks(settings: Settings, together: Calibration | None) -> list[str]:
 def _costs(settings: Settings, parts: Parts, say: Say, *, batched: bool) -> Iterator[tuple[Kind, Cost]]:
     """What a shard of each kind takes on the first game; those that differ in their length alone are tried once."""
     tried: dict[tuple[tuple[str, ...], int], Cost] = {}
+    games: dict[tuple[tuple[str, ...], int], dict[str, None]] = {}
+    for part, steps in parts:
+        games.setdefault(_kind(part, steps)[:2], {})[part["game"]] = None
     for agents, each, steps in dict.fromkeys(_kind(*part) for part in parts):
         if (agents, each) not in tried:
             say(f"trying {', '.join(agents)} with {each} run{'s' * (each > 1)} each for some hundred steps ...")
-            tried[agents, each] = cost_of(agents, each, settings, batched=batched)
+            tried[agents, each] = cost_of(agents, each, settings, [*games[agents, each]], batched=batched)
         cost = tried[agents, each]
         yield (agents, each, steps), replace(cost, seconds=cost.seconds * steps / settings.steps)
 
@@ -176,9 +191,10 @@ def _tell_costs(connection: Connection, settings: Settings, parts: Parts) -> Non
     connection.send(list(_costs(settings, parts, connection.send, batched=True)))
 
 
-def cost_of(agents: Sequence[str], each: int, settings: Settings, *, batched: bool) -> Cost:
+def cost_of(agents: Sequence[str], each: int, settings: Settings, games: Sequence[str], *, batched: bool) -> Cost:
     """Train one shard of so many runs of each of these agents a little, and measure it once. It takes no other time if some of
-    them have other learning rates. On a CPU a single run of it is measured, since each has its own core.
+    them have other learning rates. On a CPU a single run of it is measured, since each has its own core. The memory is that of
+    the one of these games that needs the most.
     """
     from ....cluster import cores
     from ....deep.core.memory import size
@@ -190,11 +206,12 @@ def cost_of(agents: Sequence[str], each: int, settings: Settings, *, batched: bo
         "agents": agents,
         "seeds": [*range(each)],
     }
+    memory = max(Trial.of(settings, part | {"game": game}, batched=batched).need.total for game in games)
     trial = Trial.of(settings, part, batched=batched)
     step = sum(trial.step_seconds(block) for block in (trial.blocks if batched else trial.blocks[-1:]))
     if not batched:
         step *= len(trial.blocks) / min(cores(), len(trial.blocks))
-    return Cost(tuple(agents), trial.runs, size(trial.need.total), trial.runs / step, step * settings.steps)
+    return Cost(tuple(agents), trial.runs, size(memory), trial.runs / step, step * settings.steps)
 
 
 def _own(part: Mapping[str, Any]) -> Mapping[str, Any]:

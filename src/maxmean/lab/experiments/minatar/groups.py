@@ -64,17 +64,17 @@ class Group:
         """The number of steps that it is run for in a study of so many."""
         return usual if self.steps is None else self.steps
 
-    def parts(self, usual: int, *, together: bool) -> list[dict[str, Any]]:
-        """What it splits into in a study of so many seeds: all of it together, or each run."""
-        seeds = [*self.seeds_among(usual)]
-        if together:
-            # A single learning rate is a number, which shards were known by before there could be several.
-            rates = self.learning_rates[0] if len(self.learning_rates) == 1 else [*self.learning_rates]
-            return [{"game": self.game, "learning_rate": rates, "agents": [*self.agents], "seeds": seeds}]
-        return [
-            {"game": self.game, "learning_rate": rate, "agents": [name], "seeds": [seed]}
-            for rate, name, seed in product(self.learning_rates, self.agents, seeds)
-        ]
+    def parts(self, usual: int, *, together: bool, rates_apart: bool) -> list[dict[str, Any]]:
+        """What it splits into in a study of so many seeds: all of it together, perhaps by learning rate, or each run."""
+        seeds, rates = [*self.seeds_among(usual)], sorted(self.learning_rates)
+        if not together:
+            return [
+                {"game": self.game, "learning_rate": rate, "agents": [name], "seeds": [seed]}
+                for rate, name, seed in product(rates, self.agents, seeds)
+            ]
+        # A single learning rate is a number, which shards were known by before there could be several.
+        several = rates if rates_apart or len(rates) == 1 else [rates]
+        return [{"game": self.game, "learning_rate": own, "agents": [*self.agents], "seeds": seeds} for own in several]
 
     def __str__(self) -> str:
         seeds = "" if self.seeds is None else f" {SEEDS}{self.seeds[0]}-{self.seeds[-1]}"

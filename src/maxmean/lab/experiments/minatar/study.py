@@ -62,6 +62,8 @@ COUNTED = ("epsilon", "episodes", "bias_pairs", "diverged")
 MEASURED = ("test_return", "bias", "bias_error", "alpha", "scale", "loss", "value", "train_return", *FIFTHS)
 """Columns that may have gaps: not every agent has an alpha, and before the first update there is no loss."""
 TEXTS = ("agent", "variant", "game")
+SMALLER = "--set rates_apart=true trains one learning rate at a time"
+"""What to do where a shard with several learning rates is too large."""
 _OTHERS = (
     "what a further group has must be other runs than those there are (--set besides= leaves all further groups out)"
 )
@@ -88,7 +90,8 @@ class Settings:
     together: bool = True
     """Whether a shard holds all runs of a group, for a GPU; else each run is a shard, for cores."""
     rates_apart: bool = False
-    """Whether a shard for a GPU holds the runs of one learning rate instead of all. It takes less memory, and a GPU longer."""
+    """Whether a shard for a GPU holds the runs of one learning rate instead of all. That takes less memory and can be spread over
+    more GPUs, but one GPU takes longer."""
 
     def __post_init__(self) -> None:
         for game in (*self.games, *(group.game for group in self.further)):
@@ -114,11 +117,9 @@ class Settings:
     @property
     def groups(self) -> list[Group]:
         """Every group on every game with every learning rate, and the further ones on these games."""
-        one_by_one = [(rate,) for rate in self.learning_rates]
         grid = [
-            Group(game, rates, agents)
+            Group(game, self.learning_rates, agents)
             for game in self.games
-            for rates in (one_by_one if self.rates_apart else [self.learning_rates])
             for agents in (self.single, self.maxmin, self.heads)
             if agents
         ]
@@ -127,11 +128,12 @@ class Settings:
     @property
     def parts(self) -> list[tuple[dict[str, Any], int]]:
         """What the groups split into, and how many steps each part is run for."""
-        return [
-            (part, group.steps_among(self.steps))
-            for group in self.groups
-            for part in group.parts(self.seeds, together=self.together)
-        ]
+        return [each for group in self.groups for each in self.parts_of(group)]
+
+    def parts_of(self, group: Group) -> list[tuple[dict[str, Any], int]]:
+        """What one group splits into, and how many steps each part is run for."""
+        parts = group.parts(self.seeds, together=self.together, rates_apart=self.rates_apart)
+        return [(part, group.steps_among(self.steps)) for part in parts]
 
     @property
     def added(self) -> list[Group]:
@@ -203,6 +205,11 @@ class MinAtarStudy(Experiment[Settings]):
         return TableLayout(rows, ("step", "learning_rate", "seed", *COUNTED), TEXTS, MEASURED, keys)
 
     def check(self, settings: Settings) -> None:
+        from ....deep.runs import MOST_RUNS
+
+        for part, _ in settings.parts:
+            runs = len(part["agents"]) * len(part["seeds"]) * len(rates_of(part))
+            limited(f"runs of {self.brief(part)}", runs, MOST_RUNS)
         known: dict[tuple[str, str, str, int], set[int]] = {}
         for group in (*settings.groups, *settings.left_out):
             for name, rate in product(group.agents, group.learning_rates):
@@ -294,7 +301,7 @@ class MinAtarStudy(Experiment[Settings]):
         except TooLargeError as error:
             if len(rates) == 1:
                 raise
-            raise LabError(f"{error}; or train each learning rate by itself: --set rates_apart=true") from None
+            raise LabError(f"{error}; {SMALLER}") from None
         if not found.finished:
             raise KeyboardInterrupt
         keys = ["step", "variant", "learning_rate", "seed"]

@@ -917,7 +917,7 @@ def test_settings_are_changed_by_name() -> None:
 def test_a_learning_rate_may_be_a_power_of_ten() -> None:
     changed = change(Settings(), ["learning_rates=10^-4.5,10^-4", "besides=breakout@10^-5 dqn"])
     assert changed.learning_rates == (10**-4.5, 1e-4)
-    assert changed.groups[-1] == Group("breakout", 1e-5, ("dqn",))
+    assert changed.groups[-1] == Group("breakout", (1e-5,), ("dqn",))
 
 
 def test_a_setting_is_changed_once() -> None:

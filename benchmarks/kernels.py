@@ -15,7 +15,10 @@ import os
 import re
 import sys
 from collections import Counter
-from functools import partial
+from collections.abc import Mapping
+from contextlib import suppress
+from importlib import import_module
+from types import MappingProxyType
 from typing import Any
 
 CASES = (
@@ -28,6 +31,7 @@ CASES = (
 )
 LAUNCHED = ("fusion", "custom-call", "copy", "sort", "convolution", "dot", "scatter", "reduce", "concatenate")
 """Operations of a compiled program that are a kernel each; the others change how memory is read, or are loops."""
+NO_OPTIONS: Mapping[str, str | bool] = MappingProxyType({})
 H200 = """
 gpu_device_info {
   threads_per_block_limit: 1024 threads_per_warp: 32 threads_per_core_limit: 2048
@@ -36,6 +40,8 @@ gpu_device_info {
   block_dim_limit_x: 2147483647 block_dim_limit_y: 65535 block_dim_limit_z: 65535
   memory_bandwidth: 4800000000000 l2_cache_size: 52428800 clock_rate_ghz: 1.98 device_memory_size: 150000000000
   cuda_compute_capability { major: 9 minor: 0 }
+  driver_version: "13.0.0" runtime_version: "13.0.0" compile_time_toolkit_version: "13.0.0"
+  kernel_mode_driver_version: "580.0.0"
 }
 platform_name: "CUDA"
 dnn_version_info { major: 9 minor: 8 }
@@ -44,8 +50,8 @@ device_description_str: "NVIDIA H200"
 """
 
 
-def compiled(agents: list[str], runs: int, game: str) -> str:
-    """The program of a round of steps with updates, as XLA has compiled it for an H200."""
+def compiled(agents: list[str], runs: int, game: str, options: Mapping[str, str | bool] = NO_OPTIONS) -> str:
+    """The program of a round of steps with updates, as XLA has compiled it for an H200, with further options of its compiler."""
     import jax
     import jax.numpy as jnp
     from jax.experimental import topologies
@@ -53,7 +59,7 @@ def compiled(agents: list[str], runs: int, game: str) -> str:
     from maxmean import envs
     from maxmean.deep import Settings
     from maxmean.deep.core import fused
-    from maxmean.deep.device.block import ROUND, make_blocks
+    from maxmean.deep.device.block import IN_PLACE, make_blocks
     from maxmean.deep.device.plan import TrainingPlan
 
     try:
@@ -71,9 +77,18 @@ def compiled(agents: list[str], runs: int, game: str) -> str:
     state, number = jax.tree.map(form, block.state), form(jnp.int32(0))
     # What the package looks at to choose its kernels: here it computes on a CPU, and the program is for a GPU that has them.
     vars(jax)["default_backend"], vars(fused)["available"] = lambda: "gpu", lambda batch: True
-    learn = jax.vmap(partial(block.compiled.program.learn, steps=ROUND), (0, None), axis_name="runs")
-    program = jax.jit(learn, donate_argnums=0).lower(state, number)
-    return str(program.compile(compiler_options={"xla_gpu_autotune_level": "0"}).as_text())
+    _let_pallas_know()
+    learn = block.compiled.round_of(block.compiled.program.learn)
+    program = jax.jit(learn, **IN_PLACE).lower(state, number)
+    return str(program.compile(compiler_options={"xla_gpu_autotune_level": "0", **options}).as_text())
+
+
+def _let_pallas_know() -> None:
+    """JAX 0.11 asks the GPU that is there what it is, before it compiles the fused update."""
+    with suppress(ImportError):
+        info = import_module("jax._src.pallas.triton.gpu_info")
+        h200 = info.get_gpu_info_from_version(info.GpuVersion.H200)
+        vars(info)["get_gpu_info"] = lambda: h200
 
 
 def kernels(text: str) -> list[tuple[str, str, str]]:

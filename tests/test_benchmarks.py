@@ -61,6 +61,65 @@ def test_kernels_are_what_the_loop_launches() -> None:
     assert kernels(PROGRAM) == [("copy", "f32[2]", ""), ("fusion", "(f32[2], f32[2])", "add")]
 
 
+SEQUENCE = """000: kCommandBuffer [source | sink]
+    001: kWhile        [source | sink]
+  condition:
+        002: kCustomKernel [source | sink] compare grid: [1, 1, 1]
+      body:
+        003: kCustomKernel [source        | next=004 (1)] draw grid: [1, 1, 1]
+        004: kCustomKernel [prev=003 (1)  | next=006 (2)] fused_look grid: [1, 1, 1]
+        005: kCustomKernel [source        | sink        ] count grid: [1, 1, 1]
+        006: kCustomKernel [prev=004 (2)  | sink        ] _improve grid: [1, 1, 1]
+    007: kCustomKernel [prev=001 (1) | sink        ] after grid: [1, 1, 1]
+"""
+NAMES = ("while.1", "compare", "draw", "look.2", "count", "pallas_call.3", "after")
+ALLOCATIONS = """BufferAssignment:
+allocation 0: size 8, page 0, parameter 1, shape |f32[2]| at ShapeIndex {}, maybe-live-out:
+ value: <0 arg_tuple.7{1} (phi) @0> (size=8,offset=0): f32[2]{0}
+ value: <1 pallas_call.3{0} @0> (size=8,offset=0): f32[2]{0}
+allocation 1: size 12, page 0, preallocated-temp:
+ value: <2 draw @0> (size=4,offset=0): f32[]
+ value: <3 look.2 @0> (size=8,offset=4): f32[2]{0}
+ value: <4 count @0> (size=4,offset=0): s32[]
+"""
+VALUES = """Used values:
+<0 arg_tuple.7{1} (phi) @0>
+ uses:
+  look.2, operand 1
+  pallas_call.3, operand 0
+ from instruction: %arg_tuple.7 = (s32[], f32[2]) parameter(0)
+<1 pallas_call.3{0} @0>
+ uses:
+  tuple.1, operand 0
+<2 draw @0>
+ uses:
+  look.2, operand 0
+<3 look.2 @0>
+ uses:
+  pallas_call.3, operand 1
+<4 count @0>
+ uses:
+  tuple.1, operand 1
+"""
+
+
+def test_kernels_that_touch_the_same_memory_are_seen_to_wait_or_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`look` reads what `draw` wrote, and the weights that the update overwrites with what `look` found.
+
+    `count` writes where `draw` did and `look` reads, and waits for neither.
+    """
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    metadata = "".join(
+        f'thunk_info {{\n profile_annotation: "{name}"\n thunk_id: {i}\n}}\n' for i, name in enumerate(NAMES, 1)
+    )
+    step = importlib.import_module("kernel_order").read_step(SEQUENCE, metadata, ALLOCATIONS, VALUES)
+    assert step.names == ["draw", "look.2", "count", "pallas_call.3"]
+    assert step.longest_chain() == 3
+    assert step.touching() == [(0, 1), (0, 2), (1, 2), (1, 3)]
+    assert step.ordered() == {(0, 1), (0, 3), (1, 3)}
+    assert step.fused_updates() == {3}
+
+
 @pytest.fixture
 def coverage(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.syspath_prepend(BENCHMARKS)

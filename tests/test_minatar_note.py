@@ -172,6 +172,20 @@ def test_adaptation_in_longer_runs(page: str, study: Results[Settings], ends: En
     assert f"({bias.value:.2f} ± {bias.high - bias.value:.2f}, where a tenth is {value.value / 10:.2f})" in page
 
 
+def test_programs_with_the_same_runs_begin_alike(study: Results[Settings]) -> None:
+    """What the note on speed says of the loss and the mean Q at the first test, in the study and in longer runs."""
+    page = " ".join((DOCS / "notes" / "speed.md").read_text().split())
+    (table,) = study.apart.values()
+    keys, columns = ["game", "variant", "learning_rate", "seed"], ["loss", "value"]
+    first = [each[each["step"] == 10_000].set_index(keys)[columns] for each in (table, study.table)]
+    apart = (first[0] / first[1].loc[first[0].index] - 1).abs()
+    newer = apart.index.get_level_values("variant") == ADAPTIVE
+    loss, value = apart[newer].max()
+    assert f"by at most {loss:.0%} in the loss and {value:.0%} in the mean Q." in page
+    loss, value = apart[~newer].max()
+    assert f"differ by up to {loss:.0%} and {value:.0%} there" in page
+
+
 def test_adaptation_beside_dqn_in_longer_runs(page: str, study: Results[Settings]) -> None:
     (table,) = study.apart.values()
     own = table[(table["game"] == "breakout") & (table["learning_rate"] == MIDDLE_RATE)]

@@ -35,6 +35,8 @@ ROUND = 100
 kernels wait for the answer. All kernels of a round are launched at once: :mod:`.launching`."""
 Advance = Callable[[Run, Array, int], tuple[Run, Array]]
 """From runs, the number of their next step and how many to take, to the runs and the number after them."""
+IN_PLACE: Any = {"donate_argnums": (0, 1)}
+"""A round's arguments stay where they are, the number too: else the launches that are kept would have to be changed each time."""
 RUNS, TESTS = "runs", "tests"
 """The axis of the runs that advance together, and that of their tests that are run at once."""
 
@@ -69,21 +71,25 @@ class Compiled:
         return self._in_rounds(self.program.learn)
 
     def _in_rounds(self, function: Callable[..., Run]) -> Advance:
-        several, length = self._jit(function, 2, donate=True), ROUND
+        several = self._jit(function, 2, donate=True)
         if not self.batched:
             return lambda state, first, steps: (several(state, first, steps), first + steps)
-
-        def round_of(state: Run, first: Array) -> tuple[Run, Array]:
-            return self._many(partial(function, steps=length), 1)(state, first), first + length
-
-        # Its arguments stay where they are, the number too: else the launches that are kept would have to be changed each time.
-        one_round = jax.jit(round_of, donate_argnums=(0, 1), compiler_options=launching())
+        one_round, length = jax.jit(self.round_of(function), compiler_options=launching(), **IN_PLACE), ROUND
 
         def take(state: Run, first: Array, steps: int) -> tuple[Run, Array]:
             rounds, rest = divmod(steps, length)
             for _ in range(rounds):
                 state, first = one_round(state, first)
             return (several(state, first, rest), first + rest) if rest else (state, first)
+
+        return take
+
+    def round_of(self, function: Callable[..., Run]) -> Callable[[Run, Array], tuple[Run, Array]]:
+        """:data:`ROUND` steps of all runs, and the number of the step after them."""
+        length = ROUND
+
+        def take(state: Run, first: Array) -> tuple[Run, Array]:
+            return self._many(partial(function, steps=length), 1)(state, first), first + length
 
         return take
 

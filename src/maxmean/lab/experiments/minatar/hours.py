@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from ...gpu import next_beside
 
 STARTING = 25.0
-"""Seconds until a shard's program is compiled on a GPU."""
+"""Seconds until a shard's program is compiled on a GPU; measured before a round of steps was one graph."""
 TESTS = {"asterix": 0.06, "breakout": 0.03, "freeway": 0.12, "seaquest": 0.12, "space_invaders": 0.12}
 """The share of a GPU's time that goes into tests and bias estimates over a whole training. Those of a trial take next to nothing,
 since its agents die early. They were measured while each test was made at its step, as it still is with more than 64 runs.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from scipy.stats import ttest_ind
 
 from maxmean.lab.claims import Measured, Verdict, judge
 from maxmean.lab.experiment import Results
@@ -186,6 +187,30 @@ def test_programs_with_the_same_runs_begin_alike(study: Results[Settings]) -> No
     assert f"differ by up to {loss:.0%} and {value:.0%} there" in page
 
 
+def test_longer_runs_are_not_the_studys_continued(page: str, study: Results[Settings]) -> None:
+    """Welch's t of the two sets of seeds, group by group."""
+    (table,) = study.apart.values()
+    keys = ["game", "variant", "learning_rate"]
+    late = [
+        each[each["step"].between(800_001, 1_000_000) & (each["seed"] < 5)]
+        .groupby([*keys, "seed"])
+        .mean(numeric_only=True)
+        for each in (table, study.table)
+    ]
+    groups = late[0].groupby(keys).groups
+    assert len(groups) == 7
+    for column, said_so in (
+        ("test_return", "is at most {:.1f} for the return (TE-BDQN(0.1))"),
+        ("bias", "and {:.1f} for the bias (MaxMin DQN(2)), among seven groups"),
+    ):
+        apart = {
+            name: abs(ttest_ind(*(each.loc[name][column] for each in late), equal_var=False)[0]) for name in groups
+        }
+        most = max(apart, key=lambda name: apart[name])
+        assert said_so.format(apart[most]) in page
+        assert most[1] in ("te-bdqn(0.1)" if column == "test_return" else "maxmin-dqn(2)")
+
+
 def test_adaptation_beside_dqn_in_longer_runs(page: str, study: Results[Settings]) -> None:
     (table,) = study.apart.values()
     own = table[(table["game"] == "breakout") & (table["learning_rate"] == MIDDLE_RATE)]
@@ -257,15 +282,20 @@ def test_space_invaders(page: str, ends: Ends, verdicts: dict[str, Verdict]) -> 
 
     biases = [longer("bias", "space_invaders", name).mean() for name in ("ke-bdqn", "te-bdqn(0.1)")]
     assert f"KE-BDQN's bias is below zero ({biases[0]:.1f}) and TE-BDQN(0.1)'s lower still ({biases[1]:.1f})" in page
-    ke, te, dqn = (told(longer, name) for name in ("ke-bdqn", "te-bdqn(0.1)", "dqn"))
-    assert f"KE-BDQN's return ({ke}) is above TE-BDQN(0.1)'s ({te}) and DQN's ({dqn})" in page
+    ke, te, maxmin, dqn = (told(longer, name) for name in ("ke-bdqn", "te-bdqn(0.1)", "maxmin-dqn(2)", "dqn"))
+    assert (
+        f"KE-BDQN's return ({ke}) is above TE-BDQN(0.1)'s ({te}), MaxMin DQN(2)'s ({maxmin}) and DQN's ({dqn})" in page
+    )
+    bias = longer("bias", "space_invaders", "maxmin-dqn(2)").mean()
+    assert f"MaxMin DQN(2) ends level with it ({maxmin}), with a bias of {bias:.1f} that is nearer to zero" in page
+    assert biases[0] < bias < 0
     short = " and ".join(told(ends, name) for name in ("ke-bdqn", "te-bdqn(0.1)"))
     assert f"the first two could not be told apart ({short})" in page
     parts = verdicts["D6"].parts
     assert [*parts.hold] == [name for name in parts.hold if name.endswith("5,000,000 steps")]
     assert (len(parts.hold), [*parts.fail]) == (4, [])
     ((name, margin),) = parts.open.items()
-    assert name == "KE-BDQN's return above the best of 12 others (te-bdqn(0.2))"
+    assert name == "KE-BDQN's return above the best of 11 others (te-bdqn(0.2))"
     assert f"which is TE-BDQN(0.2): {margin.value:.0f} ({margin.low:.0f} to {margin.high:.0f})" in page
 
 

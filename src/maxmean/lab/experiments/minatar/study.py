@@ -48,6 +48,7 @@ MORE_SEEDS = (
 LONGER = (
     "space_invaders@10^-4.5 ke-bdqn steps=5000000",
     "space_invaders@10^-4.5 te-bdqn:0.1 steps=5000000",
+    "space_invaders@10^-4.5 maxmin-dqn:2 steps=5000000",
     "space_invaders@10^-4.5 dqn steps=5000000",
     "breakout@10^-4.5 dqn steps=5000000",
     "breakout@1e-5 dqn steps=5000000",

@@ -5,7 +5,9 @@
 It takes no GPU, but an interpreter that has JAX's CUDA plugin, as `kernels.py` does. XLA compiles a round for an H200, and dumps
 which kernel depends on which, and where in memory each reads and writes. Two kernels of a step touch the same memory if one
 writes what the other reads or writes: the later one must wait. The dump lists of each kernel only the nearest one that it waits
-for, and the nearest one that waits for it. So a pair that is not seen to be ordered may be ordered all the same.
+for, and the nearest one that waits for it. So a pair that is not seen to be ordered may be ordered all the same. The last columns
+are the kernels of a step, those of the longest chain in which each waits for the one before, the pairs that are seen to be ordered,
+and those of them with the fused update.
 """
 
 from __future__ import annotations
@@ -148,9 +150,7 @@ def measure(case: str, dumps: Path) -> str:
 
 def main(arguments: list[str]) -> None:
     os.environ.setdefault("JAX_SKIP_CUDA_CONSTRAINTS_CHECK", "1")  # which asks for libraries that only a GPU needs
-    print(
-        "| agents | runs | game | one graph | kernels a step | longest chain | pairs seen ordered | of the fused update |"
-    )
+    print("| agents | runs | game | one graph | kernels | in a chain | pairs ordered | of the update |")
     print("|---|--:|---|---|--:|--:|--:|--:|")
     with tempfile.TemporaryDirectory() as folder:
         dumps = Path(folder) / "dumps"  # which XLA makes

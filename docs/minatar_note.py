@@ -119,7 +119,7 @@ def judged_table(judged: Sequence[Verdict], usual: int) -> str:
             ):  # it follows the margin that it stands beside
                 rows[-1][2] = str(found)
     head = ["claim", "margin [95% interval]", f"after {usual:,} steps", "judged", "on steps"]
-    return as_table(head, rows)
+    return as_table(head, rows, texts=2)
 
 
 def longer_table(study: Results[Any]) -> str:
@@ -133,7 +133,7 @@ def longer_table(study: Results[Any]) -> str:
             means = window.groupby("seed")[["test_return", "bias", "value"]].mean()
             numbers = (with_interval(means[column].to_numpy(), column) for column in means)
             rows.append([game_title(game), f"`{variant}`", power(rate), str(million), *numbers])
-    return as_table(["game", "agent", "learning rate", "million steps", "return", "bias", "mean Q"], rows)
+    return as_table(["game", "agent", "learning rate", "million steps", "return", "bias", "mean Q"], rows, texts=2)
 
 
 def margin_table(verdict: Verdict, name: str, games: Sequence[str]) -> str:

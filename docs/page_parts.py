@@ -9,9 +9,9 @@ import numpy as np
 from maxmean.lab.claims import Measured
 
 
-def as_table(head: Sequence[str], rows: Iterable[Sequence[str]], *, right: bool = True) -> str:
-    """A table in Markdown, with numbers to the right of the first column or with texts."""
-    lines = [head, ["---", *["--:" if right else "---"] * (len(head) - 1)], *rows]
+def as_table(head: Sequence[str], rows: Iterable[Sequence[str]], *, right: bool = True, texts: int = 1) -> str:
+    """A table in Markdown, with numbers to the right of the first columns, which are texts, or with texts alone."""
+    lines = [head, [*["---"] * texts, *["--:" if right else "---"] * (len(head) - texts)], *rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 

@@ -5,7 +5,8 @@
 It takes no GPU, but an interpreter that has JAX's CUDA plugin, as `kernels.py` does. XLA compiles a round for an H200, and dumps
 which kernel depends on which, and where in memory each reads and writes. Two kernels of a step touch the same memory if one
 writes what the other reads or writes: the later one must wait. The dump lists of each kernel only the nearest one that it waits
-for, and the nearest one that waits for it. So a pair that is not seen to be ordered may be ordered all the same. The last columns
+for, and the nearest one that waits for it. So a pair that is not seen to be ordered may be ordered all the same. Kernels of
+different steps are not looked at. The last columns
 are the kernels of a step, those of the longest chain in which each waits for the one before, the pairs that are seen to be
 ordered, and those of them with the fused update.
 """

@@ -18,7 +18,6 @@ from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from importlib import import_module
-from types import MappingProxyType
 from typing import Any
 
 CASES = (
@@ -31,7 +30,6 @@ CASES = (
 )
 LAUNCHED = ("fusion", "custom-call", "copy", "sort", "convolution", "dot", "scatter", "reduce", "concatenate")
 """Operations of a compiled program that are a kernel each; the others change how memory is read, or are loops."""
-NO_OPTIONS: Mapping[str, str | bool] = MappingProxyType({})
 H200 = """
 gpu_device_info {
   threads_per_block_limit: 1024 threads_per_warp: 32 threads_per_core_limit: 2048
@@ -50,7 +48,7 @@ device_description_str: "NVIDIA H200"
 """
 
 
-def compiled(agents: list[str], runs: int, game: str, options: Mapping[str, str | bool] = NO_OPTIONS) -> str:
+def compiled(agents: list[str], runs: int, game: str, options: Mapping[str, str | bool] | None = None) -> str:
     """The program of a round of steps with updates, as XLA has compiled it for an H200, with further options of its compiler."""
     import jax
     import jax.numpy as jnp
@@ -80,7 +78,7 @@ def compiled(agents: list[str], runs: int, game: str, options: Mapping[str, str 
     _let_pallas_know()
     learn = block.compiled.round_of(block.compiled.program.learn)
     program = jax.jit(learn, **IN_PLACE).lower(state, number)
-    return str(program.compile(compiler_options={"xla_gpu_autotune_level": "0", **options}).as_text())
+    return str(program.compile(compiler_options={"xla_gpu_autotune_level": "0", **(options or {})}).as_text())
 
 
 def _let_pallas_know() -> None:

@@ -2,13 +2,12 @@
 
     python benchmarks/kernel_order.py [AGENT,AGENT,...:RUNS:GAME ...]
 
-It takes no GPU, but an interpreter that has JAX's CUDA plugin, as `kernels.py` does. XLA compiles a round for an H200, and dumps
-which kernel depends on which, and where in memory each reads and writes. Two kernels of a step touch the same memory if one
-writes what the other reads or writes: the later one must wait. The dump lists of each kernel only the nearest one that it waits
-for, and the nearest one that waits for it. So a pair that is not seen to be ordered may be ordered all the same. Kernels of
-different steps are not looked at. The last columns
-are the kernels of a step, those of the longest chain in which each waits for the one before, the pairs that are seen to be
-ordered, and those of them with the fused update.
+It takes no GPU, but an interpreter that has JAX's CUDA plugin, as `kernels.py` does. XLA compiles a round for an H200, logs which
+kernel waits for which, and dumps where in memory each reads and writes. Two kernels of a step touch the same memory if one
+writes what the other reads or writes: the later one must wait, for the earlier one itself or for one that does. Kernels of
+different steps are not in the log: XLA has the first kernels of a step wait for the last ones of the step before. The last
+columns are the kernels of a step, those of the longest chain in which each waits for the one before, the pairs that are ordered
+of those that touch the same memory, and those of them with the fused update.
 """
 
 from __future__ import annotations
@@ -19,6 +18,8 @@ import shutil
 import sys
 import tempfile
 from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
@@ -83,25 +84,31 @@ class Step:
         return {i for i, name in enumerate(self.names) if name.startswith("pallas_call")}
 
 
-def read_step(sequence: str, metadata: str, allocations: str, values: str) -> Step:
-    """The step from the dumps: its kernels and what they wait for, their names, and where in memory values are."""
-    names = {int(i): name for name, i in re.findall(r'profile_annotation: "([^"]*)"\s*thunk_id: (\d+)', metadata)}
+def read_step(sequence: str, log: str, metadata: str, allocations: str, values: str) -> Step:
+    """The step from what XLA tells: its kernels, what they wait for, their names, and where in memory values are."""
+    named = {int(i): name for name, i in re.findall(r'profile_annotation: "([^"]*)"\s*thunk_id: (\d+)', metadata)}
     lines = sequence.partition("body:")[2].splitlines()[1:]
     depth = len(lines[0]) - len(lines[0].lstrip())
-    waits, own = set(), []
+    names = []
     for line in lines:
-        found = re.match(r"(\s+)(\d+): \S+\s+\[(.*?)\]", line)
+        found = re.match(r"(\s+)(\d+): ", line)
         if not found or len(found[1]) < depth:
             break
-        own.append(number := int(found[2]))
-        waits |= {(int(i), number) for i in re.findall(r"prev=(\d+)", found[3])}
-        waits |= {(number, int(i)) for i in re.findall(r"next=(\d+)", found[3])}
-    place = {number: i for i, number in enumerate(own)}
-    step = Step(
-        [names[number] for number in own], {(place[i], place[j]) for i, j in waits if i in place and j in place}
-    )
+        names.append(named[int(found[2])])
+    step = Step(names, _find_waits(log, len(names)))
     _find_memory(step, allocations, values)
     return step
+
+
+def _find_waits(log: str, kernels: int) -> set[tuple[int, int]]:
+    """From the graph of the step, which is the only one with so many kernels: others are of the loop's end and of the round."""
+    graphs = re.findall(rf"ExecutionGraph: {kernels} nodes, .*\n((?:node \d+ .*\n)+)", log)
+    if len(graphs) != 1:
+        sys.exit(f"XLA logged {len(graphs)} graphs of {kernels} kernels, not one: it may log in other words now")
+    nodes = re.findall(r"node (\d+) .*: in=\[(.*?)\] out=", graphs[0])
+    return {
+        (int(first), int(later)) for later, edges in nodes for first in re.findall(r"kind: execution, id: (\d+)", edges)
+    }
 
 
 def _find_memory(step: Step, allocations: str, values: str) -> None:
@@ -127,17 +134,20 @@ def measure(case: str, dumps: Path) -> str:
     from maxmean.deep.device.launching import OPTIONS
 
     names, runs, game = case.rsplit(":", 2)
-    compiled(names.split(","), int(runs), game, OPTIONS)
+    dumps.mkdir()
+    with _standard_error_in(dumps / "log.txt"):
+        compiled(names.split(","), int(runs), game, OPTIONS)
     kinds = (
         "thunk_sequence_after_thunk_passes",
         "thunk_metadata",
         "gpu_after_optimizations-buffer-assignment",
         "gpu_after_optimizations-buffer-assignment-values",
     )
-    texts = [next(dumps.glob(f"*{kind}.txt")).read_text() for kind in kinds]
+    sequence, *others = (next(dumps.glob(f"*{kind}.txt")).read_text() for kind in kinds)
+    log = (dumps / "log.txt").read_text()
     shutil.rmtree(dumps)
-    one_graph = texts[0].lstrip().startswith("000: kCommandBuffer") and texts[0].count("kCommandBuffer") == 1
-    step = read_step(*texts)
+    one_graph = sequence.lstrip().startswith("000: kCommandBuffer") and sequence.count("kCommandBuffer") == 1
+    step = read_step(sequence, log, *others)
     touching, ordered, fused = step.touching(), step.ordered(), step.fused_updates()
     updating = [pair for pair in touching if fused & {*pair}]
     seen, seen_updating = (sum(pair in ordered for pair in pairs) for pairs in (touching, updating))
@@ -149,12 +159,28 @@ def measure(case: str, dumps: Path) -> str:
     )
 
 
+@contextmanager
+def _standard_error_in(path: Path) -> Iterator[None]:
+    """What the process says on standard error goes to this file, libraries in C++ included."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    try:
+        with path.open("wb") as file:
+            os.dup2(file.fileno(), 2)
+        yield
+    finally:
+        sys.stderr.flush()
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
 def main(arguments: list[str]) -> None:
+    os.environ |= {"TF_CPP_MIN_LOG_LEVEL": "0", "TF_CPP_VMODULE": "command_executor=3"}  # logs the graphs
     os.environ.setdefault("JAX_SKIP_CUDA_CONSTRAINTS_CHECK", "1")  # which asks for libraries that only a GPU needs
     print("| agents | runs | game | one graph | kernels | in a chain | pairs ordered | of the update |")
     print("|---|--:|---|---|--:|--:|--:|--:|")
     with tempfile.TemporaryDirectory() as folder:
-        dumps = Path(folder) / "dumps"  # which XLA makes
+        dumps = Path(folder) / "dumps"
         os.environ["XLA_FLAGS"] = f"--xla_dump_to={dumps} --xla_dump_hlo_as_text {os.environ.get('XLA_FLAGS', '')}"
         for case in arguments or CASES:
             print(measure(case, dumps), flush=True)

@@ -68,9 +68,19 @@ SEQUENCE = """000: kCommandBuffer [source | sink]
       body:
         003: kCustomKernel [source        | next=004 (1)] draw grid: [1, 1, 1]
         004: kCustomKernel [prev=003 (1)  | next=006 (2)] fused_look grid: [1, 1, 1]
-        005: kCustomKernel [source        | sink        ] count grid: [1, 1, 1]
-        006: kCustomKernel [prev=004 (2)  | sink        ] _improve grid: [1, 1, 1]
+        005: kCustomKernel [source        | next=006 (1)] count grid: [1, 1, 1]
+        006: kCustomKernel [prev=005 (1)  | sink        ] _improve grid: [1, 1, 1]
     007: kCustomKernel [prev=001 (1) | sink        ] after grid: [1, 1, 1]
+"""
+LOG = """I1 command_executor.cc:275] Execution graph: ExecutionGraph: 1 nodes, #source_nodes=1 #sink_nodes=1, is_sequential=true
+node 0 (priority=0): in=[] out=[]
+
+I1 command_executor.cc:275] Execution graph: ExecutionGraph: 4 nodes, #source_nodes=2 #sink_nodes=1, is_sequential=false
+node 0 (priority=2): in=[] out=[NodeEdge {kind: execution, id: 1}]
+node 1 (priority=1): in=[NodeEdge {kind: execution, id: 0}] out=[NodeEdge {kind: execution, id: 3}]
+node 2 (priority=1): in=[] out=[NodeEdge {kind: execution, id: 3}]
+node 3 (priority=0): in=[NodeEdge {kind: execution, id: 1}, NodeEdge {kind: execution, id: 2}] out=[]
+
 """
 NAMES = ("while.1", "compare", "draw", "look.2", "count", "pallas_call.3", "after")
 ALLOCATIONS = """BufferAssignment:
@@ -106,18 +116,21 @@ VALUES = """Used values:
 def test_kernels_that_touch_the_same_memory_are_seen_to_wait_or_not(monkeypatch: pytest.MonkeyPatch) -> None:
     """`look` reads what `draw` wrote, and the weights that the update overwrites with what `look` found.
 
-    `count` writes where `draw` did and `look` reads, and waits for neither.
+    `count` writes where `draw` did and `look` reads, and waits for neither; the update waits for both.
     """
     monkeypatch.syspath_prepend(BENCHMARKS)
     metadata = "".join(
         f'thunk_info {{\n profile_annotation: "{name}"\n thunk_id: {i}\n}}\n' for i, name in enumerate(NAMES, 1)
     )
-    step = importlib.import_module("kernel_order").read_step(SEQUENCE, metadata, ALLOCATIONS, VALUES)
+    order = importlib.import_module("kernel_order")
+    step = order.read_step(SEQUENCE, LOG, metadata, ALLOCATIONS, VALUES)
     assert step.names == ["draw", "look.2", "count", "pallas_call.3"]
     assert step.longest_chain() == 3
     assert step.touching() == [(0, 1), (0, 2), (1, 2), (1, 3)]
-    assert step.ordered() == {(0, 1), (0, 3), (1, 3)}
+    assert step.ordered() == {(0, 1), (0, 3), (1, 3), (2, 3)}
     assert step.fused_updates() == {3}
+    with pytest.raises(SystemExit, match="logged 0 graphs of 4 kernels"):
+        order.read_step(SEQUENCE, LOG.replace("4 nodes", "5 nodes"), metadata, ALLOCATIONS, VALUES)
 
 
 @pytest.fixture

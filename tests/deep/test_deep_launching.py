@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import jax
+import jax.numpy as jnp
 import pytest
 
 from deep_toys import CORRIDOR, differences
 from maxmean import deep
+from maxmean.deep.core.places import placed
 from maxmean.deep.device import launching
 from maxmean.deep.device.block import ROUND, Block, make_blocks
 from maxmean.deep.device.plan import TrainingPlan
@@ -49,6 +51,37 @@ def test_the_number_of_the_step_stays_in_its_place() -> None:
         assert (block.step, int(block._next[1])) == (step, step)
         places.append(block._next[1].unsafe_buffer_pointer())
     assert len(set(places[1:])) == 1
+
+
+@pytest.mark.parametrize("agent", [deep.DQN(), deep.AdaTEBDQN(k=2, horizon=3)], ids=lambda agent: agent.name)
+def test_nothing_of_a_run_moves(agent: deep.Agent) -> None:
+    """Neither a round of steps nor a copy of the target, an adaptation or a test: a GPU's launches hold all these addresses."""
+    (block,) = make_blocks(TrainingPlan.of(CORRIDOR, agent, 2, None, SMALL), batched=True)
+    block.create()
+    block.advance(10 + ROUND, lambda: False)
+
+    def places() -> dict[str, int]:
+        leaves = jax.tree_util.tree_leaves_with_path(block.state)
+        return {jax.tree_util.keystr(path): leaf.unsafe_buffer_pointer() for path, leaf in leaves}
+
+    before = places()
+    block.advance(10 + 2 * ROUND, lambda: False)
+    assert places() == before
+    block.copy_target()
+    assert places() == before
+    block.look()
+    assert places() == before
+
+
+def test_values_are_placed_where_others_were() -> None:
+    values = {"a": jnp.arange(3.0), "b": jnp.ones((2, 2), jnp.int32)}
+    there = jax.tree.map(jnp.zeros_like, values)
+    address = there["a"].unsafe_buffer_pointer()
+    found = placed(there, values)
+    assert differences(found, values) == []
+    assert found["a"].unsafe_buffer_pointer() == address
+    assert there["a"].is_deleted()
+    assert not values["a"].is_deleted()
 
 
 def test_a_block_that_is_set_back_counts_from_there() -> None:

@@ -1333,28 +1333,57 @@ def test_a_shard_is_tried_for_as_long_as_one_says() -> None:
 
 
 def test_all_is_compiled_before_a_trial_is_timed() -> None:
-    """What an agent does after a copy of its target too: compiling that would take longer than the trial."""
+    """What an agent does after a copy of its target too. Whatever is compiled slows a GPU's next rounds: they are not timed."""
     done: list[str] = []
 
     class Recorded:
         state, step, runs = None, 0, ("one", "two")
 
+        def __init__(self, name: str) -> None:
+            self.name = name
+
         def create(self) -> None:
-            done.append("create")
+            done.append(f"{self.name} is created")
             self.state = ()
 
         def advance(self, end: int, stopped: Callable[[], bool]) -> None:
-            done.append(f"advance to {end}")
+            done.append(f"{self.name} advances to {end}")
             self.step = end
 
         def copy_target(self) -> None:
-            done.append("copy")
+            done.append(f"{self.name} copies")
 
-    tried = Trial([Recorded()], training_settings(replace(TINY, warmup=200)))  # type: ignore[list-item]
+    blocks = [Recorded("A"), Recorded("B")]
+    tried = Trial(blocks, training_settings(replace(TINY, warmup=200)))  # type: ignore[arg-type]
     assert tried.speed(0.0) > 0.0
-    assert done == ["create", "advance to 400", "copy", "advance to 600"]
+    compiling = [f"{name} {does}" for name in "AB" for does in ("is created", "advances to 400", "copies")]
+    assert done[:6] == compiling
+    assert done[6:] == [f"{name} advances to {step}" for step in (600, 800) for name in "AB"]
     tried.speed(0.0)
-    assert done[4:] == ["advance to 800"]
+    assert done[10:] == ["A advances to 1000", "B advances to 1000"]
+
+
+def test_a_step_is_timed_after_all_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tests, too: a round of steps comes between whatever was compiled last and the steps that are timed."""
+    done: list[str] = []
+    block = Mock(tests=1, step=0, state=())
+    for name in ("advance", "copy_target", "look", "measure"):
+        getattr(block, name).side_effect = lambda *_, name=name: done.append(name)
+
+    def timed(work: Callable[[], object], block: object) -> float:
+        done.append("timed:")
+        work()
+        return 1.0
+
+    monkeypatch.setattr(trial, "_timed", timed)
+    Trial([block], training_settings(Settings())).step_seconds(block)
+    first = done.index("advance", 1)
+    assert done[:first] == ["advance", "copy_target", "look", "timed:", "measure"]
+    assert done[first:] == [
+        *("advance", "timed:", "advance"),
+        *("timed:", "copy_target"),
+        *("look", "timed:", "measure"),
+    ]
 
 
 def test_who_hands_out_the_shards_asks_jax_for_no_device() -> None:

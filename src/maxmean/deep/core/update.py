@@ -17,6 +17,7 @@ from . import fused
 from .family import Family
 from .fused import Matrix
 from .optimizers import Corrections, adam, rmsprop
+from .places import placed
 from .traits import Traits
 
 Array = jax.Array
@@ -50,14 +51,9 @@ class Learner(NamedTuple):
     """The optimiser's state."""
 
 
-@jax.jit
-def _copied(weights: Weights) -> Weights:
-    return jax.tree.map(jnp.copy, weights)
-
-
 def copy_target(learner: Learner) -> Learner:
-    """The target network becomes a copy of the one that learns, in memory of its own: an update gives its weights' away."""
-    return learner._replace(target=_copied(learner.weights))
+    """The target network becomes a copy of the one that learns, and stays where it is: updates give away their weights' memory."""
+    return learner._replace(target=placed(learner.target, learner.weights))
 
 
 class Losses(NamedTuple):

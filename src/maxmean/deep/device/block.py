@@ -18,6 +18,7 @@ import numpy as np
 from ..agent import Agent
 from ..core.family import Family
 from ..core.measuring import QUANTILES, Measurement
+from ..core.places import placed
 from ..core.run import Run
 from ..core.update import copy_target
 from ..runs import RunId
@@ -36,7 +37,8 @@ kernels wait for the answer. All kernels of a round are launched at once: :mod:`
 Advance = Callable[[Run, Array, int], tuple[Run, Array]]
 """From runs, the number of their next step and how many to take, to the runs and the number after them."""
 IN_PLACE: Any = {"donate_argnums": (0, 1)}
-"""A round's arguments stay where they are, the number too: else the launches that are kept would have to be changed each time."""
+"""A round's arguments stay where they are, the number too: else the launches that are kept would have to be changed each time.
+So what is written between rounds is written in place (:mod:`..core.places`)."""
 RUNS, TESTS = "runs", "tests"
 """The axis of the runs that advance together, and that of their tests that are run at once."""
 
@@ -175,14 +177,16 @@ class Block:
         assert self.state is not None
         self.state = self.state._replace(learner=copy_target(self.state.learner))
         if self.compiled.program.family.adaptation is not None:
-            parameter = self.compiled.adapt(self.state, self.step, self.filled)
-            self.state = self.state._replace(traits=self.state.traits._replace(parameter=parameter))
+            traits = self.state.traits
+            parameter = placed(traits.parameter, self.compiled.adapt(self.state, self.step, self.filled))
+            self.state = self.state._replace(traits=traits._replace(parameter=parameter))
 
     def look(self) -> None:
         """Take a snapshot of all runs for a test at this step; their tallies start anew."""
         assert self.state is not None
         self.waiting.append((self.step, self.compiled.look(self.state, self.step, self.filled)))
-        self.state = self.state._replace(tally=jax.tree.map(jnp.zeros_like, self.state.tally))
+        nothing = jax.tree.map(jnp.zeros_like, self.state.tally)
+        self.state = self.state._replace(tally=placed(self.state.tally, nothing))
 
     @property
     def has_all(self) -> bool:

@@ -57,11 +57,13 @@ class Trial:
 
         Adaptations too: they follow the copies of the target, of which a trial may not have had one yet.
         """
-        for block in self.blocks:
-            if block.state is None:
-                block.create()
-                block.advance(self.settings.warmup + TIMED, _never)
-                block.copy_target()
+        new = [block for block in self.blocks if block.state is None]
+        for block in new:
+            block.create()
+            block.advance(self.settings.warmup + TIMED, _never)
+            block.copy_target()
+        for block in new:
+            self._settle(block)
         begin, steps = time.perf_counter(), 0
         while (passed := time.perf_counter() - begin) < seconds or not steps:
             for block in self.blocks:
@@ -73,11 +75,16 @@ class Trial:
         """What a step of all runs of a block takes, with its share of target copies, adaptations, tests and bias estimates."""
         block.create()
         block.advance(self.settings.warmup + TIMED, _never)
-        _timed(block.copy_target, block)
+        block.copy_target()
         self._measuring(block)
+        self._settle(block)
         learning = _timed(lambda: block.advance(block.step + TIMED, _never), block) / TIMED
         copying = _timed(block.copy_target, block) / self.settings.target_period
         return learning + copying + self._measuring(block) / (block.tests * self.settings.test_interval)
+
+    def _settle(self, block: Block) -> None:
+        """Take steps that nobody times. Whenever XLA has compiled something else, it makes a GPU's launches of a round anew."""
+        block.advance(block.step + TIMED, _never)
 
     def _measuring(self, block: Block) -> float:
         """Seconds that as many tests take as are run at once."""

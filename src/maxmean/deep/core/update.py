@@ -52,7 +52,7 @@ class Learner(NamedTuple):
 
 
 def copy_target(learner: Learner) -> Learner:
-    """The target network becomes a copy of the one that learns, and stays where it is: updates give away their weights' memory."""
+    """The target network becomes a copy of the one that learns, and stays where it is. An update gives away its weights."""
     return learner._replace(target=placed(learner.target, learner.weights))
 
 

@@ -461,3 +461,46 @@ def test_tests_are_timed_one_by_one_and_at_once(
     row = capsys.readouterr().out.splitlines()[-1].strip("| ").split(" | ")
     assert row[:2] == ["dqn", "1"]
     assert all(float(cell) > 0 for cell in row[2:])
+
+
+def test_ways_to_write_the_fused_update_compute_the_same(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Interpreted on a CPU, for a small layer. A way that cannot be compiled says so, and the others go on."""
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    bench = importlib.import_module("fused_update")
+    fused = importlib.import_module("maxmean.deep.core.fused")
+    for way in bench.ways():
+        assert bench.LAYER[0] % way.rows == bench.LAYER[1] % way.columns == 0
+    own = fused.ROWS, fused.COLUMNS, fused.WARPS
+    assert own in {(way.rows, way.columns, way.warps) for way in bench.ways()}
+    small = {"LAYER": (32, 128), "UPDATES": 2, "TURNS": 1, "ROWS": (16, 32), "COLUMNS": (64,), "WARPS": (4,)}
+    for name, value in small.items():
+        monkeypatch.setattr(bench, name, value)
+    bench.main(["--runs", "2"])
+    rows = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines()[2:]]
+    tiles = [["16", "64", "4"], ["32", "64", "4"]]
+    assert [row[:5] for row in rows[1:]] == [["2", *tile, way] for tile in tiles for way in ("plain", "turned")]
+    assert [row[-1] for row in rows] == ["yes"] * 5
+    assert own == (fused.ROWS, fused.COLUMNS, fused.WARPS)
+
+    def refused(*_: object) -> None:
+        raise ValueError("no such tile\nat all")
+
+    monkeypatch.setattr(bench, "turned", refused)
+    bench.main(["--runs", "2"])
+    rows = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines()[3:]]
+    assert [row[5] for row in rows if row[4] == "turned"] == ["no such tile"] * 2
+    assert [row[-1] for row in rows if row[4] == "plain"] == ["yes"] * 2
+
+
+def test_other_results_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    bench = importlib.import_module("fused_update")
+    for name, value in {"LAYER": (32, 64), "UPDATES": 1, "TURNS": 1}.items():
+        monkeypatch.setattr(bench, name, value)
+    way = bench.Way(32, 64, 4, turned=False)
+    line, came_out = bench.measure(way, 1, None)
+    assert line.endswith("| yes |")
+    other = [leaf.at[0, 0, 0].add(1.0) if i == 1 else leaf for i, leaf in enumerate(came_out)]
+    assert bench.measure(way, 1, other)[0].endswith("| no |")

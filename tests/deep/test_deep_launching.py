@@ -8,7 +8,7 @@ import pytest
 
 from deep_toys import CORRIDOR, differences
 from maxmean import deep
-from maxmean.deep.core.places import placed
+from maxmean.deep.core.in_place import overwritten
 from maxmean.deep.device import launching
 from maxmean.deep.device.block import ROUND, Block, make_blocks
 from maxmean.deep.device.plan import TrainingPlan
@@ -73,11 +73,11 @@ def test_nothing_of_a_run_moves(agent: deep.Agent) -> None:
     assert places() == before
 
 
-def test_values_are_placed_where_others_were() -> None:
+def test_values_are_written_over_others() -> None:
     values = {"a": jnp.arange(3.0), "b": jnp.ones((2, 2), jnp.int32)}
     there = jax.tree.map(jnp.zeros_like, values)
     address = there["a"].unsafe_buffer_pointer()
-    found = placed(there, values)
+    found = overwritten(there, values)
     assert differences(found, values) == []
     assert found["a"].unsafe_buffer_pointer() == address
     assert there["a"].is_deleted()

@@ -111,6 +111,11 @@ def _compilation() -> dict[str, Any]:
     return {"compiler_params": triton.CompilerParams(num_warps=WARPS, num_stages=1)}
 
 
+def _product(outer: Array, inputs: Array) -> Array:
+    """A tile of the gradient. How it is written decides how a GPU's threads hold it: `benchmarks/fused_update.py` compares ways."""
+    return outer @ inputs
+
+
 def _improve(
     numbers: Any,
     earlier: Any,
@@ -128,7 +133,7 @@ def _improve(
     ``earlier`` is not looked at: it makes the program wait for what reads the weights that it writes over.
     """
     # The gradient first, then all that is read of memory: so that there may be one wait for memory instead of three.
-    gradient = outer[...] @ inputs[...]
+    gradient = _product(outer[...], inputs[...])
     learning_rate, corrections = numbers[0], Corrections(numbers[1], numbers[2])
     before = weights[...]
     m, v, direction = adam_moments(mean[...], square[...], gradient, corrections)

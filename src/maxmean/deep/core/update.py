@@ -16,8 +16,8 @@ from ..targets import NextValues, value_of
 from . import fused
 from .family import Family
 from .fused import Matrix
+from .in_place import overwritten
 from .optimizers import Corrections, adam, rmsprop
-from .places import placed
 from .traits import Traits
 
 Array = jax.Array
@@ -53,7 +53,7 @@ class Learner(NamedTuple):
 
 def copy_target(learner: Learner) -> Learner:
     """The target network becomes a copy of the one that learns, and stays where it is. An update gives away its weights."""
-    return learner._replace(target=placed(learner.target, learner.weights))
+    return learner._replace(target=overwritten(learner.target, learner.weights))
 
 
 class Losses(NamedTuple):

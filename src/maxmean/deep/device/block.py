@@ -17,8 +17,8 @@ import numpy as np
 
 from ..agent import Agent
 from ..core.family import Family
+from ..core.in_place import overwritten
 from ..core.measuring import QUANTILES, Measurement
-from ..core.places import placed
 from ..core.run import Run
 from ..core.update import copy_target
 from ..runs import RunId
@@ -38,7 +38,7 @@ Advance = Callable[[Run, Array, int], tuple[Run, Array]]
 """From runs, the number of their next step and how many to take, to the runs and the number after them."""
 IN_PLACE: Any = {"donate_argnums": (0, 1)}
 """A round's arguments stay where they are, the number too: else the launches that are kept would have to be changed each time.
-So what is written between rounds is written in place (:mod:`..core.places`)."""
+So what is written between rounds is written in place (:mod:`..core.in_place`)."""
 RUNS, TESTS = "runs", "tests"
 """The axis of the runs that advance together, and that of their tests that are run at once."""
 
@@ -178,7 +178,7 @@ class Block:
         self.state = self.state._replace(learner=copy_target(self.state.learner))
         if self.compiled.program.family.adaptation is not None:
             traits = self.state.traits
-            parameter = placed(traits.parameter, self.compiled.adapt(self.state, self.step, self.filled))
+            parameter = overwritten(traits.parameter, self.compiled.adapt(self.state, self.step, self.filled))
             self.state = self.state._replace(traits=traits._replace(parameter=parameter))
 
     def look(self) -> None:
@@ -186,7 +186,7 @@ class Block:
         assert self.state is not None
         self.waiting.append((self.step, self.compiled.look(self.state, self.step, self.filled)))
         nothing = jax.tree.map(jnp.zeros_like, self.state.tally)
-        self.state = self.state._replace(tally=placed(self.state.tally, nothing))
+        self.state = self.state._replace(tally=overwritten(self.state.tally, nothing))
 
     @property
     def has_all(self) -> bool:

@@ -12,6 +12,6 @@ Tree = TypeVar("Tree")
 
 
 @partial(jax.jit, donate_argnums=0, keep_unused=True)
-def placed(there: Tree, values: Tree) -> Tree:
+def overwritten(there: Tree, values: Tree) -> Tree:
     """The values, written over those of the same shapes that are there, which can no longer be used."""
     return jax.tree.map(jnp.copy, values)

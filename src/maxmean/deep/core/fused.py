@@ -112,7 +112,7 @@ def _compilation() -> dict[str, Any]:
 
 
 def _product(outer: Array, inputs: Array) -> Array:
-    """A tile of the gradient. How it is written decides how a GPU's threads hold it: `benchmarks/fused_update.py` compares ways."""
+    """A tile of the gradient. `benchmarks/fused_update.py` compares ways to write it: they decide how a GPU's threads hold it."""
     return outer @ inputs
 
 

@@ -173,25 +173,6 @@ def test_adaptation_in_longer_runs(page: str, study: Results[Settings], ends: En
     assert f"({bias.value:.2f} ± {bias.high - bias.value:.2f}, where a tenth is {value.value / 10:.2f})" in page
 
 
-def test_programs_with_the_same_runs_begin_alike(study: Results[Settings]) -> None:
-    """What the note on speed says of the loss and the mean Q at the first test, in the study and in longer runs."""
-    page = " ".join((DOCS / "notes" / "speed.md").read_text().split())
-    (table,) = study.apart.values()
-    keys, columns = ["game", "variant", "learning_rate", "seed"], ["loss", "value"]
-    first = [each[each["step"] == 10_000].set_index(keys)[columns] for each in (table, study.table)]
-    apart = (first[0] / first[1].loc[first[0].index] - 1).abs()
-    newer = apart.index.get_level_values("variant") == ADAPTIVE
-    loss, value = apart[newer].max()
-    assert f"by at most {loss:.0%} in the loss and {value:.0%} in the mean Q." in page
-    pairs = apart[~newer].groupby(keys[:3]).max()
-    least, (loss, value) = pairs.min(), pairs.max()
-    assert f"differ by {least['loss']:.1%} to {loss:.0%} and by {least['value']:.1%} to {value:.0%} there" in page
-    assert len(pairs) == 6
-    own = apart[newer].groupby(keys[:3]).max()
-    assert {variant for _, variant, _ in pairs.loc[["breakout"]].index} == {"dqn"}
-    assert (pairs.loc[["breakout"]].max() < own.max()).all()
-
-
 def test_longer_runs_are_not_the_studys_continued(page: str, study: Results[Settings]) -> None:
     """Welch's t of the two sets of seeds, by group and fifth of the first million steps; the page has the largest."""
     (table,) = study.apart.values()
@@ -216,10 +197,6 @@ def test_longer_runs_are_not_the_studys_continued(page: str, study: Results[Sett
     assert told in page
     (maxmin,) = (values for name, values in biases.items() if "maxmin" in name)
     assert f"MaxMin DQN(2)'s bias has {maxmin[3]:.1f} and {maxmin[4]:.1f} in the last two fifths" in page
-    (newer,) = (values for name, values in returns.items() if ADAPTIVE in name)
-    speed = " ".join((DOCS / "notes" / "speed.md").read_text().split())
-    assert f"by t = {newer[4]:.1f} in the last fifth and {newer[2]:.1f} in the third." in speed
-    assert f"groups](minatar.md#five-million-steps) have up to {max(returns[largest]):.1f}" in speed
 
 
 def test_adaptation_beside_dqn_in_longer_runs(page: str, study: Results[Settings]) -> None:

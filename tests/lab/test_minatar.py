@@ -288,6 +288,9 @@ def test_the_shipped_longer_runs_are_there_and_drawn(shipped: Results[Settings])
     for name in ("dqn", "ke-bdqn"):
         assert ends[f"{name}: 5 seeds, 5 million"] == 5_000_000
         assert ends[f"{name}: 5 seeds, 1 million"] == 1_000_000
+    for game in ("breakout", "space_invaders"):
+        lines = long_figure(shipped, game).axes[0].lines
+        assert len({(line.get_color(), line.get_linestyle()) for line in lines}) == len(lines)
     rates = [line.get_label() for line in long_figure(shipped, "breakout").axes[0].lines]
     assert {"dqn with 10^-5: 5 seeds, 5 million", "dqn: 5 seeds, 5 million", "dqn: 20 seeds, 1 million"} <= {*rates}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..drawing import own_style
@@ -78,6 +79,20 @@ def colour_of(label: str, position: int = 0) -> str:
     return next(found, _OTHERS[position % len(_OTHERS)])
 
 
+def colours_of(labels: Sequence[str]) -> dict[str, str]:
+    """A colour for each thing in a panel: its own, unless one before it has that already.
+
+    >>> colours_of(["ada-te-bdqn(0.0001)", "dqn", "ke-bdqn"])
+    {'ada-te-bdqn(0.0001)': '#d1495b', 'dqn': '#e07b39', 'ke-bdqn': '#3b82c4'}
+    """
+    own = {label: colour_of(label) for label in labels}
+    free = [colour for colour in dict.fromkeys((*_OTHERS, *_COLOURS.values())) if colour not in own.values()]
+    found: dict[str, str] = {}
+    for label, colour in own.items():
+        found[label] = free.pop(0) if colour in found.values() and free else colour
+    return found
+
+
 def canvas(rows: int, columns: int, *, width: float = 9.0, height: float = 2.6, **options: Any) -> tuple[Figure, Any]:
     """A figure with a grid of axes, always two-dimensional."""
     with own_style(_STYLE):
@@ -138,10 +153,11 @@ def line(
     high: Any = None,
     marker: str = "",
     colour: str = "",
+    style: str = "",
 ) -> None:
     """A labelled curve in the colour of its estimator, with its band where there is one; what would hide another is dashed."""
     colour = colour or colour_of(label, position)
-    style = "--" if any(mark in label for mark in _DASHED) else "-"
+    style = style or ("--" if any(mark in label for mark in _DASHED) else "-")
     axes.plot(x, y, color=colour, lw=1.5, ls=style, marker=marker, label=label)
     if low is not None:
         axes.fill_between(x, low, high, color=colour, alpha=0.2, lw=0)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...aggregate import band
-from ...figures import GREY, canvas, caption, colour_of, line, logarithmic
+from ...figures import GREY, canvas, caption, colour_of, colours_of, legend_below, line, logarithmic
 from .ends import at_the_end, other_seeds
 from .variants import COLUMNS, middle_rate, power
 
@@ -78,27 +78,32 @@ def fifths_figure(results: Results[Settings]) -> Figure:
 
 
 def long_figure(results: Results[Settings], game: str) -> Figure:
-    """Return and bias over the runs of a game that have another number of steps, beside those of the same agents that do not."""
+    """Return and bias over the runs of a game that have another number of steps, beside those of the same agents that do not.
+
+    An agent has one colour: with another learning rate its curve is dashed, with the usual number of steps it is dotted.
+    """
     rate = middle_rate(results.settings.learning_rates)
     usual = results.table[(results.table["game"] == game) & (results.table["learning_rate"] == rate)]
-    figure, axes = canvas(1, 2, width=11, height=3.2)
+    figure, axes = canvas(1, 2, width=11, height=4.0)
     rng = np.random.default_rng(0)
     for ax, (column, title) in zip(axes[0], (("test_return", "test return"), ("bias", "bias of Q")), strict=True):
         for settings, table in results.apart.items():
             own = table[table["game"] == game]
-            for k, ((other, label), runs) in enumerate(own.groupby(["learning_rate", "variant"])):
+            colours = colours_of(sorted(own["variant"].unique()))
+            for (label, other), runs in own.groupby(["variant", "learning_rate"]):
                 beside = usual[usual["variant"] == label] if other == rate else usual[:0]
-                for steps, shown, colour in ((settings.steps, runs, ""), (results.settings.steps, beside, GREY)):
+                style = "-" if other == rate else "--"
+                for steps, shown, drawn in ((settings.steps, runs, style), (results.settings.steps, beside, ":")):
                     if len(shown):
                         x, values = _curves(shown, column)
                         value, low, high = band([values], rng)
                         where = "" if other == rate else f" with {power(other)}"
                         name = f"{label}{where}: {len(values)} seeds, {steps / 1e6:g} million"
-                        line(ax, x, value, name, k, low=low, high=high, colour=colour)
+                        line(ax, x, value, name, low=low, high=high, colour=colours[label], style=drawn)
         if column == "bias":
             ax.axhline(0, color=GREY, lw=0.8)
         caption(ax, f"{game}: {title}", "step")
-    axes[0, 0].legend(frameon=False, fontsize=7)
+    legend_below(figure, axes[0, 0], columns=3)
     judged = "parts of claims are judged on the longest runs that all agents they compare have"
     figure.suptitle(f"{game}: IQM, 95% bootstrap bands; {judged}", fontsize=10)
     return figure

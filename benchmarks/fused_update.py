@@ -1,6 +1,6 @@
 """Ways to cut and write the fused update of a hidden layer on a GPU (``maxmean.deep.core.fused``).
 
-    python benchmarks/fused_update.py [--runs N ...]
+    python benchmarks/fused_update.py [ROWS:COLUMNS:WARPS[:turned] ...] [--runs N ...]
 
 An update reads a layer's weights twice and its two moments once, and writes all three: seven transfers. A line has the height and
 width of a tile, the warps that share it, how its gradient is written, microseconds an update of all runs, and bytes a second.
@@ -35,6 +35,18 @@ class Way:
 
     def __init__(self, rows: int, columns: int, warps: int, turned: bool) -> None:
         self.rows, self.columns, self.warps, self.turned = rows, columns, warps, turned
+
+    @classmethod
+    def parse(cls, text: str) -> Way:
+        """A way from its text.
+
+        >>> str(Way.parse("32:64:4")), str(Way.parse("16:32:2:turned"))
+        ('32 | 64 | 4 | plain', '16 | 32 | 2 | turned')
+        """
+        tile, written = text.split(":")[:3], text.split(":")[3:]
+        if len(tile) < 3 or not all(number.isdecimal() for number in tile) or written not in ([], ["turned"]):
+            raise argparse.ArgumentTypeError(f"a way is written as 32:64:4 or 32:64:4:turned, not {text!r}")
+        return cls(*map(int, tile), turned=bool(written))
 
     def __str__(self) -> str:
         return f"{self.rows} | {self.columns} | {self.warps} | {'turned' if self.turned else 'plain'}"
@@ -111,6 +123,9 @@ def main(arguments: list[str] | None = None) -> None:
     from maxmean.deep.core import fused
 
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument(
+        "ways", nargs="*", type=Way.parse, metavar="ROWS:COLUMNS:WARPS[:turned]", help="all, by default"
+    )
     parser.add_argument("--runs", type=int, nargs="*", default=[5, 40], help="matrices that are updated at once")
     asked = parser.parse_args(arguments)
     print("| runs | rows | columns | warps | gradient | us | TB/s | the same |")
@@ -119,7 +134,7 @@ def main(arguments: list[str] | None = None) -> None:
         own = Way(fused.ROWS, fused.COLUMNS, fused.WARPS, turned=False)
         line, expected = measure(own, runs, None)
         print(line, flush=True)
-        for way in ways():
+        for way in asked.ways or ways():
             try:
                 print(measure(way, runs, expected)[0], flush=True)
             except Exception as error:  # of many kinds: this GPU, or this JAX, does not take such tiles

@@ -492,6 +492,9 @@ def test_ways_to_write_the_fused_update_compute_the_same(
     rows = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines()[3:]]
     assert [row[5] for row in rows if row[4] == "turned"] == ["no such tile"] * 2
     assert [row[-1] for row in rows if row[4] == "plain"] == ["yes"] * 2
+    bench.main(["16:64:4", "--runs", "1"])
+    rows = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines()[2:]]
+    assert [row[:5] for row in rows] == [["1", "32", "64", "4", "plain"], ["1", "16", "64", "4", "plain"]]
 
 
 def test_other_results_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,7 +46,8 @@ class Way:
         tile, written = text.split(":")[:3], text.split(":")[3:]
         if len(tile) < 3 or not all(number.isdecimal() for number in tile) or written not in ([], ["turned"]):
             raise argparse.ArgumentTypeError(f"a way is written as 32:64:4 or 32:64:4:turned, not {text!r}")
-        return cls(*map(int, tile), turned=bool(written))
+        rows, columns, warps = map(int, tile)
+        return cls(rows, columns, warps, turned=bool(written))
 
     def __str__(self) -> str:
         return f"{self.rows} | {self.columns} | {self.warps} | {'turned' if self.turned else 'plain'}"

@@ -1325,6 +1325,14 @@ def test_what_a_shard_takes_of_a_gpu() -> None:
     assert long > single.seconds
 
 
+@pytest.mark.parametrize("scale", ["study", "paper"])
+def test_shards_with_heads_fill_a_gpu(scale: str) -> None:
+    """The others come beside them, which two with heads gain less from."""
+    plan = replace(MINATAR.settings(scale), games=("seaquest",), besides=())
+    found = {tuple(part["agents"]): Trials(plan).load(part).full for part, _ in plan.parts}
+    assert found == {SINGLE: False, MAXMIN: False, HEADS: True}
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("small_networks")
 def test_a_shard_is_tried_for_as_long_as_one_says() -> None:

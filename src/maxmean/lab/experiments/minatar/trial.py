@@ -24,8 +24,9 @@ TIMED = 200
 A_STEP, BANDWIDTH = 1e-4, 1.5e12
 """Seconds that a step takes on an H200 whatever it computes, and bytes of networks a second beyond that, by the table in
 docs/notes/speed.md. For the order of the shards, which need not be exact."""
-FULL = 2.0
-"""A shard whose steps move networks for so many times as long as they take anyway leaves little of a GPU to another such."""
+FULL = 5.0
+"""A shard whose steps move networks for so many times as long as they take anyway leaves little of a GPU to another such. Those
+with heads do, at the scales of the study and of the paper; those with one network or MaxMin DQN's few are to come beside them."""
 
 
 @dataclass

@@ -2,17 +2,21 @@
 
     python benchmarks/fused_update.py [ROWS:COLUMNS:WARPS[:turned] ...] [--runs N ...]
 
-An update reads a layer's weights twice and its two moments once, and writes all three: seven transfers. A line has the height and
-width of a tile, the warps that share it, how its gradient is written, microseconds an update of all runs, and bytes a second.
+An update reads a layer's weights twice and its two moments once, and writes all three: seven transfers, of which the first is a
+product that is the same in every line. A line has the height and width of a tile, the warps that share it, how its gradient is
+written, microseconds an update of all runs, and bytes a second. With few runs the second reading may come from a cache.
+
 The gradient comes out of the matrix units spread over the threads in another way than the weights come from memory, and how it is
 written decides how often the compiler moves numbers from one way to the other: "turned" takes it as the transpose of a transposed
-product. The last column says whether the results are those of the tiles that the package has, bit for bit.
+product. The last column says whether the results are those of the tiles that the package has, bit for bit. The package's own come
+first and last: by so much the machine itself changes.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Iterator
 from itertools import product
 from typing import Any
 from unittest import mock
@@ -22,7 +26,7 @@ ROWS, COLUMNS, WARPS = (16, 32, 64), (32, 64, 128), (1, 2, 4, 8)
 A_THREAD = (4, 32)
 LAYER, BATCH = (1280, 1024), 32
 """Ten heads with 128 units each behind MinAtar's convolution."""
-UPDATES, TURNS = 50, 3
+UPDATES, TURNS = 50, 6
 TRANSFERS = 7
 
 
@@ -103,10 +107,12 @@ def measure(way: Way, runs: int, expected: Any) -> tuple[str, Any]:
     """A line of the table, and what came out."""
     import jax
 
+    if LAYER[0] % way.rows or LAYER[1] % way.columns:
+        raise ValueError(f"{LAYER[0]} x {LAYER[1]} cannot be cut into such tiles")
     arguments = arguments_of(runs)
     updates = way.updates(arguments)
-    (matrix, _), (_, *others) = updates(*arguments), arguments
-    came_out = jax.tree.map(jax.numpy.copy, matrix)
+    (matrix, back), (_, *others) = updates(*arguments), arguments
+    came_out = jax.tree.map(jax.numpy.copy, (*matrix, back))
     best = float("inf")
     for _ in range(TURNS):
         matrix.weights.block_until_ready()
@@ -115,14 +121,29 @@ def measure(way: Way, runs: int, expected: Any) -> tuple[str, Any]:
         back.block_until_ready(), matrix.weights.block_until_ready()
         best = min(best, (time.perf_counter() - begin) / UPDATES)
     moved = TRANSFERS * runs * LAYER[0] * LAYER[1] * 4
-    same = expected is None or all(bool((one == other).all()) for one, other in zip(came_out, expected, strict=True))
-    told = "yes" if same else "no"
+    told = ""
+    if expected is not None:
+        same = all(bool((one == other).all()) for one, other in zip(came_out, expected, strict=True))
+        told = "yes" if same else "no"
     return f"| {runs} | {way} | {best * 1e6:.1f} | {moved / best / 1e12:.2f} | {told} |", came_out
 
 
-def main(arguments: list[str] | None = None) -> None:
+def table(runs: int, compared: list[Way]) -> Iterator[str]:
+    """The lines for so many runs."""
     from maxmean.deep.core import fused
 
+    own = Way(fused.ROWS, fused.COLUMNS, fused.WARPS, turned=False)
+    line, expected = measure(own, runs, None)
+    yield line
+    for way in [*compared, own]:
+        try:
+            yield measure(way, runs, expected)[0]
+        except Exception as error:  # of many kinds: this GPU, or this JAX, does not take such tiles
+            said = (str(error) or type(error).__name__).splitlines()[0].replace("|", "/")
+            yield f"| {runs} | {way} | {said[:60]} | | |"
+
+
+def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument(
         "ways", nargs="*", type=Way.parse, metavar="ROWS:COLUMNS:WARPS[:turned]", help="all, by default"
@@ -132,14 +153,8 @@ def main(arguments: list[str] | None = None) -> None:
     print("| runs | rows | columns | warps | gradient | us | TB/s | the same |")
     print("|--:|--:|--:|--:|---|--:|--:|---|")
     for runs in asked.runs:
-        own = Way(fused.ROWS, fused.COLUMNS, fused.WARPS, turned=False)
-        line, expected = measure(own, runs, None)
-        print(line, flush=True)
-        for way in asked.ways or ways():
-            try:
-                print(measure(way, runs, expected)[0], flush=True)
-            except Exception as error:  # of many kinds: this GPU, or this JAX, does not take such tiles
-                print(f"| {runs} | {way} | {str(error).splitlines()[0][:60]} | | |", flush=True)
+        for line in table(runs, asked.ways or ways()):
+            print(line, flush=True)
 
 
 if __name__ == "__main__":

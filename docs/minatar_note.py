@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -23,6 +24,8 @@ COMPARED = {
     "D2": [("breakout", "te-bdqn(0.2)", "te-bdqn(0.1)"), ("asterix", "te-bdqn(0.4)", "te-bdqn(0.3)")],
 }
 """The differences of bias for which the study has more seeds than for the others, by the claim that they are margins of."""
+FIFTH = 200_000
+"""Steps of a fifth of the first million."""
 CLOSEST = ("scdqn(2)", "scdqn(3)", "te-bdqn(0.2)", "te-bdqn(0.3)")
 """The agents without adaptation whose bias is nearest to zero."""
 
@@ -37,6 +40,7 @@ def note_tables(study: Results[Any], judged: Sequence[Verdict]) -> dict[str, str
         "seeds": seeds_table(study),
         "judged": judged_table(judged, study.settings.steps),
         "longer": longer_table(study),
+        "devices": devices_table(study),
         "dqn": margin_table(verdicts["D1"], "DQN's bias is larger", ends.games),
         "adapted": adapted_table(study, ends),
         "closest": closest_table(ends),
@@ -134,6 +138,29 @@ def longer_table(study: Results[Any]) -> str:
             numbers = (with_interval(means[column].to_numpy(), column) for column in means)
             rows.append([game_title(game), f"`{variant}`", power(rate), str(million), *numbers])
     return as_table(["game", "agent", "learning rate", "million steps", "return", "bias", "mean Q"], rows, texts=2)
+
+
+def devices_table(study: Results[Any]) -> str:
+    """MaxMin DQN(2) on Space Invaders, by where it was trained, and with which code: means over fifths of the first million."""
+    rows = []
+    for (device, code), runs in maxmin_by_device(study).items():
+        fifths = ((runs["step"] - 1) // FIFTH).rename("fifth")
+        means = runs.groupby([fifths, "seed"])[["test_return", "bias"]].mean()
+        numbers = [with_interval(means[column][fifth].to_numpy(), column) for column in means for fifth in (2, 3, 4)]
+        rows.append([device, code, str(runs["seed"].nunique()), *numbers])
+    head = [f"{what}, {which} fifth" for what in ("return", "bias") for which in ("third", "fourth", "last")]
+    return as_table(["device", "code", "seeds", *head], rows, texts=2)
+
+
+def maxmin_by_device(study: Results[Any]) -> dict[tuple[str, str], pd.DataFrame]:
+    """The first million steps of all runs of MaxMin DQN(2) on Space Invaders, by where they were trained, and with which code."""
+    (longer,) = study.apart.values()
+    found = {("H200", "of 0.1, the study"): study.table, ("CPU", "of 18 November, five million steps"): longer}
+    for name, table in found.items():
+        own = (table["variant"] == "maxmin-dqn(2)") & (table["game"] == "space_invaders")
+        found[name] = table[own & (table["step"] <= 5 * FIFTH)]
+    again = pd.read_parquet(Path(__file__).parent / "notes" / "maxmin.parquet")
+    return found | dict(iter(again.groupby(["device", "code"])))
 
 
 def margin_table(verdict: Verdict, name: str, games: Sequence[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 
 import pytest
@@ -197,6 +198,32 @@ def test_longer_runs_are_not_the_studys_continued(page: str, study: Results[Sett
     assert told in page
     (maxmin,) = (values for name, values in biases.items() if "maxmin" in name)
     assert f"MaxMin DQN(2)'s bias has {maxmin[3]:.1f} and {maxmin[4]:.1f} in the last two fifths" in page
+
+
+def test_devices_do_not_differ_clearly(page: str, study: Results[Settings], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Welch's test for two measures in five fifths, with Holm's correction."""
+    monkeypatch.syspath_prepend(DOCS)
+    sets = importlib.import_module("minatar_note").maxmin_by_device(study)
+    compared = [sets[device, "today's"] for device in ("CPU", "H200")]
+    for runs in compared:
+        assert runs.groupby("seed")["step"].agg(list).to_dict() == {
+            seed: [*range(10_000, 1_000_001, 10_000)] for seed in range(5, 15)
+        }
+    found = {}
+    for column in ("test_return", "bias"):
+        for fifth in range(5):
+            means = [
+                runs[runs["step"].between(200_000 * fifth + 1, 200_000 * (fifth + 1))].groupby("seed")[column].mean()
+                for runs in compared
+            ]
+            found[column, fifth] = float(ttest_ind(*means, equal_var=False)[1])
+    least = min(found, key=lambda key: found[key])
+    assert least == ("bias", 4)
+    assert (
+        f"The least p is {found[least]:.3f}, for the bias in the last fifth, and {10 * found[least]:.2f} corrected."
+        in page
+    )
+    assert 10 * found[least] > 0.05
 
 
 def test_adaptation_beside_dqn_in_longer_runs(page: str, study: Results[Settings]) -> None:

@@ -84,6 +84,13 @@ def test_values_are_written_over_others() -> None:
     assert not values["a"].is_deleted()
 
 
+@pytest.mark.parametrize("values", [jnp.zeros(4), jnp.zeros(3, jnp.int32)], ids=["longer", "integers"])
+def test_only_the_like_is_written_over(values: jax.Array) -> None:
+    """Anything else would get memory of its own without a word."""
+    with pytest.raises(TypeError, match=r"cannot be written over float32\[3\]"):
+        overwritten(jnp.zeros(3), values)
+
+
 def test_a_block_that_is_set_back_counts_from_there() -> None:
     """As one that goes on from a checkpoint does: the number that it holds on the device is of another step."""
     block = a_block()

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import count, product
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -1326,11 +1326,17 @@ def test_what_a_shard_takes_of_a_gpu() -> None:
 
 
 @pytest.mark.parametrize("scale", ["study", "paper"])
-def test_shards_with_heads_fill_a_gpu(scale: str) -> None:
-    """The others come beside them, which two with heads gain less from."""
+def test_shards_with_many_heads_fill_a_gpu(scale: str) -> None:
+    """The others come beside them; so do further groups of few runs with heads."""
     plan = replace(MINATAR.settings(scale), games=("seaquest",), besides=())
     found = {tuple(part["agents"]): Trials(plan).load(part).full for part, _ in plan.parts}
     assert found == {SINGLE: False, MAXMIN: False, HEADS: True}
+    for group, full in (
+        ("seaquest@1e-4 te-bdqn:0.1 te-bdqn:0.2 seeds=5-19", True),
+        ("seaquest@1e-4 bdqn ke-bdqn ada-te-bdqn:1e-4 seeds=5-9", False),
+    ):
+        (part, _) = replace(plan, besides=(group,)).parts[-1]
+        assert Trials(plan).load(part).full is full
 
 
 @pytest.mark.slow
@@ -1343,43 +1349,58 @@ def test_a_shard_is_tried_for_as_long_as_one_says() -> None:
     assert time.perf_counter() - begin >= 0.2
 
 
-def test_all_is_compiled_before_a_trial_is_timed() -> None:
+class RecordedBlock:
+    """A block that writes down what is asked of it."""
+
+    def __init__(self, name: str, done: list[str]) -> None:
+        self.name, self.done, self.state, self.step, self.runs, self.tests = name, done, None, 0, ("one", "two"), 1
+
+    def say(self, what: str) -> None:
+        self.done.append(f"{self.name} {what}")
+
+    def create(self) -> None:
+        self.say("is created")
+        self.state = ()  # type: ignore[assignment]
+
+    def advance(self, end: int, stopped: Callable[[], bool]) -> None:
+        self.say(f"takes {end - self.step} steps")
+        self.step = end
+
+    def copy_target(self) -> None:
+        self.say("copies")
+
+    def look(self) -> None:
+        self.say("looks")
+
+    def measure(self) -> None:
+        self.say("measures")
+
+
+def test_all_is_compiled_before_a_trial_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     """What an agent does after a copy of its target too. Whatever is compiled slows a GPU's next rounds: they are not timed."""
     done: list[str] = []
+    seconds = count(step=0.001)
 
-    class Recorded:
-        state, step, runs = None, 0, ("one", "two")
+    def clock() -> float:
+        done.append("the clock")
+        return next(seconds)
 
-        def __init__(self, name: str) -> None:
-            self.name = name
-
-        def create(self) -> None:
-            done.append(f"{self.name} is created")
-            self.state = ()
-
-        def advance(self, end: int, stopped: Callable[[], bool]) -> None:
-            done.append(f"{self.name} advances to {end}")
-            self.step = end
-
-        def copy_target(self) -> None:
-            done.append(f"{self.name} copies")
-
-    blocks = [Recorded("A"), Recorded("B")]
+    monkeypatch.setattr(trial, "time", Mock(perf_counter=clock))
+    blocks = [RecordedBlock(name, done) for name in "AB"]
     tried = Trial(blocks, training_settings(replace(TINY, warmup=200)))  # type: ignore[arg-type]
-    assert tried.speed(0.0) > 0.0
-    compiling = [f"{name} {does}" for name in "AB" for does in ("is created", "advances to 400", "copies")]
-    assert done[:6] == compiling
-    assert done[6:] == [f"{name} advances to {step}" for step in (600, 800) for name in "AB"]
-    tried.speed(0.0)
-    assert done[10:] == ["A advances to 1000", "B advances to 1000"]
+    speed = 4 * 200 / 0.002  # both runs of both blocks, over two ticks of the clock
+    assert tried.speed(0.0) == pytest.approx(speed)
+    compiling = [f"{name} {does}" for name in "AB" for does in ("is created", "takes 400 steps", "copies")]
+    settling, timed = ([f"{name} takes {steps} steps" for name in "AB"] for steps in (trial.SETTLING, 200))
+    assert done == [*compiling, *settling, "the clock", "the clock", *timed, "the clock"]
+    done.clear()
+    assert tried.speed(0.0) == pytest.approx(speed)
+    assert done == ["the clock", "the clock", *timed, "the clock"]
 
 
 def test_a_step_is_timed_after_all_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The tests, too: a round of steps comes between whatever was compiled last and the steps that are timed."""
+    """The tests, too: rounds of steps come between whatever was compiled last and the steps that are timed."""
     done: list[str] = []
-    block = Mock(tests=1, step=0, state=())
-    for name in ("advance", "copy_target", "look", "measure"):
-        getattr(block, name).side_effect = lambda *_, name=name: done.append(name)
 
     def timed(work: Callable[[], object], block: object) -> float:
         done.append("timed:")
@@ -1387,14 +1408,23 @@ def test_a_step_is_timed_after_all_is_compiled(monkeypatch: pytest.MonkeyPatch) 
         return 1.0
 
     monkeypatch.setattr(trial, "_timed", timed)
-    Trial([block], training_settings(Settings())).step_seconds(block)
-    first = done.index("advance", 1)
-    assert done[:first] == ["advance", "copy_target", "look", "timed:", "measure"]
-    assert done[first:] == [
-        *("advance", "timed:", "advance"),
-        *("timed:", "copy_target"),
-        *("look", "timed:", "measure"),
+    Trial([], training_settings(replace(TINY, warmup=200))).step_seconds(RecordedBlock("A", done))  # type: ignore[arg-type]
+    said = [entry.removeprefix("A ") for entry in done]
+    testing = ["looks", "timed:", "measures"]
+    assert said == [
+        *("is created", "takes 400 steps", "copies", *testing),
+        f"takes {trial.SETTLING} steps",
+        *["timed:", "takes 200 steps"] * trial.TURNS,
+        *("timed:", "copies", *testing),
     ]
+
+
+def test_the_best_turn_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of those that are timed for the steps, the first of which takes longer here; copies and tests take no time."""
+    taken = iter([0.0, 9.0, *[2.0] * (trial.TURNS - 1), 0.0, 0.0])
+    monkeypatch.setattr(trial, "_timed", lambda work, block: next(taken))
+    own = training_settings(replace(TINY, warmup=200))
+    assert Trial([], own).step_seconds(RecordedBlock("A", [])) == pytest.approx(2.0 / trial.TIMED)  # type: ignore[arg-type]
 
 
 def test_who_hands_out_the_shards_asks_jax_for_no_device() -> None:

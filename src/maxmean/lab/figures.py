@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..drawing import own_style
@@ -24,7 +23,7 @@ _COLOURS = {
     "te-bdqn(0.3)": "#7a8f2a",
     "te-bdqn(0.4)": "#1d9aa8",
     "ke-bdqn": "#3b82c4",
-    "ada-te-bdqn(0.0001)": "#d1495b",
+    "ada-te-bdqn(0.0001)": "#c44fa5",
     "ada-te-bdqn": "#e07b39",
     "ada-ke-bdqn": "#9467bd",
     "bdqn": "#9467bd",
@@ -77,20 +76,6 @@ def colour_of(label: str, position: int = 0) -> str:
         if label.startswith(start) and not label[len(start) :][:1].isalpha()
     )
     return next(found, _OTHERS[position % len(_OTHERS)])
-
-
-def colours_of(labels: Sequence[str]) -> dict[str, str]:
-    """A colour for each thing in a panel: its own, unless one before it has that already.
-
-    >>> colours_of(["ada-te-bdqn(0.0001)", "dqn", "ke-bdqn"])
-    {'ada-te-bdqn(0.0001)': '#d1495b', 'dqn': '#e07b39', 'ke-bdqn': '#3b82c4'}
-    """
-    own = {label: colour_of(label) for label in labels}
-    free = [colour for colour in dict.fromkeys((*_OTHERS, *_COLOURS.values())) if colour not in own.values()]
-    found: dict[str, str] = {}
-    for label, colour in own.items():
-        found[label] = free.pop(0) if colour in found.values() and free else colour
-    return found
 
 
 def canvas(rows: int, columns: int, *, width: float = 9.0, height: float = 2.6, **options: Any) -> tuple[Figure, Any]:

@@ -52,7 +52,7 @@ class Learner(NamedTuple):
 
 
 def copy_target(learner: Learner) -> Learner:
-    """The target network becomes a copy of the one that learns, and stays where it is. An update gives away its weights."""
+    """The learner with a target network that is a copy of the one that learns. It lies where the old one lay, which is gone."""
     return learner._replace(target=overwritten(learner.target, learner.weights))
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...aggregate import band
-from ...figures import GREY, canvas, caption, colour_of, colours_of, legend_below, line, logarithmic
+from ...figures import GREY, canvas, caption, colour_of, legend_below, line, logarithmic
 from .ends import at_the_end, other_seeds
 from .variants import COLUMNS, middle_rate, power
 
@@ -80,7 +81,7 @@ def fifths_figure(results: Results[Settings]) -> Figure:
 def long_figure(results: Results[Settings], game: str) -> Figure:
     """Return and bias over the runs of a game that have another number of steps, beside those of the same agents that do not.
 
-    An agent has one colour: with another learning rate its curve is dashed, with the usual number of steps it is dotted.
+    The curves of other learning rates are dashed, and those with the usual number of steps dotted.
     """
     rate = middle_rate(results.settings.learning_rates)
     usual = results.table[(results.table["game"] == game) & (results.table["learning_rate"] == rate)]
@@ -89,17 +90,20 @@ def long_figure(results: Results[Settings], game: str) -> Figure:
     for ax, (column, title) in zip(axes[0], (("test_return", "test return"), ("bias", "bias of Q")), strict=True):
         for settings, table in results.apart.items():
             own = table[table["game"] == game]
-            colours = colours_of(sorted(own["variant"].unique()))
+            others = sorted({*own["learning_rate"]} - {rate})
+            styles = {rate: "-"} | dict(zip(others, cycle(("--", "-."))))
             for (label, other), runs in own.groupby(["variant", "learning_rate"]):
                 beside = usual[usual["variant"] == label] if other == rate else usual[:0]
-                style = "-" if other == rate else "--"
-                for steps, shown, drawn in ((settings.steps, runs, style), (results.settings.steps, beside, ":")):
+                for steps, shown, style in (
+                    (settings.steps, runs, styles[other]),
+                    (results.settings.steps, beside, ":"),
+                ):
                     if len(shown):
                         x, values = _curves(shown, column)
                         value, low, high = band([values], rng)
                         where = "" if other == rate else f" with {power(other)}"
                         name = f"{label}{where}: {len(values)} seeds, {steps / 1e6:g} million"
-                        line(ax, x, value, name, low=low, high=high, colour=colours[label], style=drawn)
+                        line(ax, x, value, name, low=low, high=high, colour=colour_of(label), style=style)
         if column == "bias":
             ax.axhline(0, color=GREY, lw=0.8)
         caption(ax, f"{game}: {title}", "step")

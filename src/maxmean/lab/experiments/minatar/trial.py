@@ -12,7 +12,7 @@ import jax
 from .... import envs
 from ....deep import Settings as TrainingSettings
 from ....deep.core.memory import Need
-from ....deep.device.block import Block, make_blocks
+from ....deep.device.block import ROUND, Block, make_blocks
 from ....deep.device.memory import how_many_tests, need
 from ....deep.device.plan import TrainingPlan
 from ...gpu import Load
@@ -24,9 +24,15 @@ TIMED = 200
 A_STEP, BANDWIDTH = 1e-4, 1.5e12
 """Seconds that a step takes on an H200 whatever it computes, and bytes of networks a second beyond that, by the table in
 docs/notes/speed.md. For the order of the shards, which need not be exact."""
-FULL = 5.0
-"""A shard whose steps move networks for so many times as long as they take anyway leaves little of a GPU to another such. Those
-with heads do, at the scales of the study and of the paper; those with one network or MaxMin DQN's few are to come beside them."""
+FULL = 4.0
+"""A shard whose steps move networks for so many times as long as they take anyway leaves little of a GPU to another such. It is
+0.4 to 3.2 times without heads, at the scales of the study and of the paper. With heads it is 0.9 times for 5 runs, 2.6 for 15,
+5.3 for 30, 7 for 40 and 42 for the 240 of the paper."""
+SETTLING = 5 * ROUND
+"""Steps that are taken before others are timed. By XLA's source, a GPU's launches of a round are made anew after other programs
+were compiled, which takes two rounds, and again if arrays have moved."""
+TURNS = 3
+"""How often steps are timed; the best counts."""
 
 
 @dataclass
@@ -79,13 +85,14 @@ class Trial:
         block.copy_target()
         self._measuring(block)
         self._settle(block)
-        learning = _timed(lambda: block.advance(block.step + TIMED, _never), block) / TIMED
+        turns = [_timed(lambda: block.advance(block.step + TIMED, _never), block) for _ in range(TURNS)]
+        learning = min(turns) / TIMED
         copying = _timed(block.copy_target, block) / self.settings.target_period
         return learning + copying + self._measuring(block) / (block.tests * self.settings.test_interval)
 
     def _settle(self, block: Block) -> None:
-        """Take steps that nobody times. Whenever XLA has compiled something else, it makes a GPU's launches of a round anew."""
-        block.advance(block.step + TIMED, _never)
+        """Take the steps after which others can be timed."""
+        block.advance(block.step + SETTLING, _never)
 
     def _measuring(self, block: Block) -> float:
         """Seconds that as many tests take as are run at once."""

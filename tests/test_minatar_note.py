@@ -207,7 +207,7 @@ def test_the_same_runs_on_a_cpu_and_on_a_gpu(
     """Welch's test for two measures in five fifths, with Holm's correction, of which the least p decides."""
     monkeypatch.syspath_prepend(DOCS)
     sets = importlib.import_module("minatar_note").maxmin_by_device(study)
-    (of_0_1, *_), again = sets, [("CPU", "today's"), ("H200", "today's"), ("CPU", "before fewer kernels")]
+    (of_0_1, *_), again = sets, [("CPU", "of 19 November"), ("H200", "of 19 November"), ("CPU", "before fewer kernels")]
     for name in again:
         steps = sets[name].groupby("seed")["step"].agg(list).to_dict()
         assert steps == {seed: [*range(10_000, 1_000_001, 10_000)] for seed in range(5, 15)}

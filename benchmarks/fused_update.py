@@ -18,7 +18,7 @@ import argparse
 import time
 from collections.abc import Iterator
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 from unittest import mock
 
 ROWS, COLUMNS, WARPS = (16, 32, 64), (32, 64, 128), (1, 2, 4, 8)
@@ -34,11 +34,13 @@ def turned(outer: Any, inputs: Any) -> Any:
     return (inputs.T @ outer.T).T
 
 
-class Way:
+class Way(NamedTuple):
     """A way to cut and write the update."""
 
-    def __init__(self, rows: int, columns: int, warps: int, turned: bool) -> None:
-        self.rows, self.columns, self.warps, self.turned = rows, columns, warps, turned
+    rows: int
+    columns: int
+    warps: int
+    turned: bool
 
     @classmethod
     def parse(cls, text: str) -> Way:

@@ -542,7 +542,7 @@ def test_other_results_are_told_apart(fused_update: Any) -> None:
 def test_all_ways_fit_the_layer(monkeypatch: pytest.MonkeyPatch) -> None:
     """The package's own among them."""
     monkeypatch.syspath_prepend(BENCHMARKS)
-    bench = importlib.reload(importlib.import_module("fused_update"))
+    bench = importlib.import_module("fused_update")
     fused = importlib.import_module("maxmean.deep.core.fused")
     ways = {(way.rows, way.columns, way.warps) for way in bench.ways()}
     assert all(bench.LAYER[0] % rows == bench.LAYER[1] % columns == 0 for rows, columns, _ in ways)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -171,15 +172,20 @@ def margin_table(verdict: Verdict, name: str, games: Sequence[str]) -> str:
 
 
 def adapted_table(study: Results[Any], ends: Ends) -> str:
-    """Where the mean alpha of the agents that adapt it goes: its highest and its lowest value, and its end."""
-    own = study.table[(study.table["variant"] == ADAPTIVE) & (study.table["learning_rate"] == ends.rate)]
+    """Where the mean alpha of the agents that adapt it goes in runs of each length: its highest and lowest value, its end."""
+    tables = {study.settings.steps: study.table} | {own.steps: table for own, table in study.apart.items()}
     rows = []
-    for game in ends.games:
-        alpha = own[own["game"] == game].groupby("step")["alpha"].mean()
-        ways = [f"{alpha[step]:.2f} at {step:,}" for step in (alpha.idxmax(), alpha.idxmin())]
-        end = Measured.mean(ends("alpha", game, ADAPTIVE))
-        rows.append([game_title(game), *ways, f"{end.value:.3f} ({end.low:.3f} to {end.high:.3f})"])
-    return as_table(["mean alpha", "highest", "lowest", "last tenth of training"], rows)
+    for game, own in product(ends.games, reversed(ends.lengths)):
+        if ADAPTIVE in own.variants(game):
+            runs = tables[own.settings.steps].query(
+                "game == @game and variant == @ADAPTIVE and learning_rate == @own.rate"
+            )
+            alpha = runs.groupby("step")["alpha"].mean()
+            ways = [f"{alpha[step]:.2f} at {step:,}" for step in (alpha.idxmax(), alpha.idxmin())]
+            end = Measured.mean(own("alpha", game, ADAPTIVE))
+            numbers = [f"{own.settings.steps:,}", *ways, f"{end.value:.3f} ({end.low:.3f} to {end.high:.3f})"]
+            rows.append([game_title(game), *numbers])
+    return as_table(["mean alpha", "steps", "highest", "lowest", "last tenth of training"], rows)
 
 
 def closest_table(ends: Ends) -> str:

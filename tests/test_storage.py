@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow.parquet as pq
 import pytest
 
 from maxmean import storage
-from maxmean.storage import PREFIX, make_folder, sweep, write_whole
+from maxmean.storage import PREFIX, as_parquet, make_folder, sweep, write_whole
 
 
 def test_a_written_file_is_all_there_is(tmp_path: Path) -> None:
@@ -112,3 +118,46 @@ def test_checksums_and_flushes_are_made_in_one_place(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(content)
     halves: list[bytes | memoryview] = [content[:7], memoryview(content)[7:]]
     assert storage.sha256(halves) == storage.sha256_of(tmp_path / "file") == hashlib.sha256(content).hexdigest()
+
+
+@pytest.fixture
+def records() -> pd.DataFrame:
+    """Numbers that seldom repeat beside some that do, with all that a float can be."""
+    numbers = np.random.default_rng(0).standard_normal(4000)
+    numbers[:4] = np.nan, np.inf, -np.inf, -0.0
+    return pd.DataFrame(
+        {
+            "step": np.arange(4000),
+            "bias": numbers.astype(np.float32),
+            "value": numbers,
+            "share": np.arange(4000) % 7 / 7,
+            "agent": "dqn",
+        }
+    )
+
+
+def test_numbers_that_seldom_repeat_take_less_room_in_tables(records: pd.DataFrame) -> None:
+    plain = io.BytesIO()
+    records.to_parquet(plain, compression="zstd", index=False)
+    kept = as_parquet(records)
+    assert len(kept) < 0.9 * len(plain.getvalue())
+    row = pq.ParquetFile(io.BytesIO(kept)).metadata.row_group(0)
+    encodings = {records.columns[i]: row.column(i).encodings for i in range(row.num_columns)}
+    assert [name for name, each in encodings.items() if "BYTE_STREAM_SPLIT" in each] == ["bias", "value"]
+    assert "RLE_DICTIONARY" in encodings["share"]
+
+
+def test_tables_are_read_as_they_were_bit_for_bit(records: pd.DataFrame, tmp_path: Path) -> None:
+    path = tmp_path / "records.parquet"
+    path.write_bytes(as_parquet(records))
+    others = [duckdb.read_parquet(str(path)).df(), pl.read_parquet(path).to_pandas()]
+    for found in (pd.read_parquet(path), *others):
+        assert list(found) == list(records)
+        for name in ("step", "bias", "value", "share"):
+            assert found[name].to_numpy().tobytes() == records[name].to_numpy().tobytes()
+        assert set(found["agent"]) == {"dqn"}
+
+
+def test_a_table_without_rows_is_one(records: pd.DataFrame) -> None:
+    empty = records.iloc[:0]
+    assert pd.read_parquet(io.BytesIO(as_parquet(empty))).dtypes["bias"] == np.float32

@@ -42,6 +42,7 @@ from maxmean.lab.experiments.minatar.groups import Group
 from maxmean.lab.experiments.minatar.study import LONGER, Settings, make_agent, training_settings
 from maxmean.lab.experiments.minatar.trial import Trial, Trials
 from maxmean.lab.experiments.minatar.variants import (
+    ADAPTIVE,
     COLUMNS,
     HEADS,
     LABELS,
@@ -291,6 +292,12 @@ def test_the_shipped_longer_runs_are_there_and_drawn(shipped: Results[Settings])
     for game in ("breakout", "space_invaders"):
         lines = long_figure(shipped, game).axes[0].lines
         assert len({(line.get_color(), line.get_linestyle()) for line in lines}) == len(lines)
+    alpha = {str(line.get_label()): np.asarray(line.get_ydata())[-1] for line in figure.axes[2].lines}
+    adaptive = [f"ada-te-bdqn(0.0001): 5 seeds, {millions} million" for millions in (1, 5)]
+    assert {name for name in alpha if not name.startswith("_")} == {*adaptive}
+    assert all(0.2 < alpha[name] < 0.4 for name in adaptive)
+    without = replace(shipped, apart={own: table[table["variant"] != ADAPTIVE]})
+    assert len(long_figure(without, "space_invaders").axes) == 2
     rates = [line.get_label() for line in long_figure(shipped, "breakout").axes[0].lines]
     assert {"dqn with 10^-5: 5 seeds, 5 million", "dqn: 5 seeds, 5 million", "dqn: 20 seeds, 1 million"} <= {*rates}
 

@@ -11,7 +11,7 @@ import numpy as np
 from ...aggregate import band
 from ...figures import GREY, canvas, caption, colour_of, legend_below, line, logarithmic
 from .ends import at_the_end, other_seeds
-from .variants import COLUMNS, middle_rate, power
+from .variants import ALPHA_RANGE, COLUMNS, middle_rate, power
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,36 +81,53 @@ def fifths_figure(results: Results[Settings]) -> Figure:
 def long_figure(results: Results[Settings], game: str) -> Figure:
     """Return and bias over the runs of a game that have another number of steps, beside those of the same agents that do not.
 
-    The curves of other learning rates are dashed, and those with the usual number of steps dotted.
+    The curves of other learning rates are dashed, and those with the usual number of steps dotted. Where alpha is adapted it
+    has a panel of its own, with the range that D3 speaks of.
     """
-    rate = middle_rate(results.settings.learning_rates)
-    usual = results.table[(results.table["game"] == game) & (results.table["learning_rate"] == rate)]
-    figure, axes = canvas(1, 2, width=11, height=4.0)
+    shown = _longer_runs(results, game)
+    titles = {"test_return": "test return", "bias": "bias of Q", "alpha": "alpha"}
+    if not any(_adapts(runs) for _, runs, _, _ in shown):
+        del titles["alpha"]
+    figure, axes = canvas(1, len(titles), width=11, height=4.0)
     rng = np.random.default_rng(0)
-    for ax, (column, title) in zip(axes[0], (("test_return", "test return"), ("bias", "bias of Q")), strict=True):
-        for settings, table in results.apart.items():
-            own = table[table["game"] == game]
-            others = sorted({*own["learning_rate"]} - {rate})
-            styles = {rate: "-"} | dict(zip(others, cycle(("--", "-."))))
-            for (label, other), runs in own.groupby(["variant", "learning_rate"]):
-                beside = usual[usual["variant"] == label] if other == rate else usual[:0]
-                for steps, shown, style in (
-                    (settings.steps, runs, styles[other]),
-                    (results.settings.steps, beside, ":"),
-                ):
-                    if len(shown):
-                        x, values = _curves(shown, column)
-                        value, low, high = band([values], rng)
-                        where = "" if other == rate else f" with {power(other)}"
-                        name = f"{label}{where}: {len(values)} seeds, {steps / 1e6:g} million"
-                        line(ax, x, value, name, low=low, high=high, colour=colour_of(label), style=style)
-        if column == "bias":
-            ax.axhline(0, color=GREY, lw=0.8)
+    for ax, (column, title) in zip(axes[0], titles.items(), strict=True):
+        for label, runs, name, style in shown:
+            if column == "alpha" and not _adapts(runs):
+                continue
+            x, values = _curves(runs, column)
+            value, low, high = band([values], rng)
+            line(ax, x, value, name, low=low, high=high, colour=colour_of(label), style=style)
+        for level in {"bias": [0.0], "alpha": ALPHA_RANGE}.get(column, []):
+            ax.axhline(level, color=GREY, lw=0.8)
         caption(ax, f"{game}: {title}", "step")
     legend_below(figure, axes[0, 0], columns=3)
     judged = "parts of claims are judged on the longest runs that all agents they compare have"
     figure.suptitle(f"{game}: IQM, 95% bootstrap bands; {judged}", fontsize=10)
     return figure
+
+
+def _longer_runs(results: Results[Settings], game: str) -> list[tuple[str, pd.DataFrame, str, str]]:
+    """What a figure of longer runs shows: for each curve its variant, its runs, its name and its style."""
+    rate = middle_rate(results.settings.learning_rates)
+    usual = results.table[(results.table["game"] == game) & (results.table["learning_rate"] == rate)]
+    found = []
+    for settings, table in results.apart.items():
+        own = table[table["game"] == game]
+        others = sorted({*own["learning_rate"]} - {rate})
+        styles = {rate: "-"} | dict(zip(others, cycle(("--", "-."))))
+        for (label, other), runs in own.groupby(["variant", "learning_rate"]):
+            beside = usual[usual["variant"] == label] if other == rate else usual[:0]
+            where = "" if other == rate else f" with {power(other)}"
+            for steps, each, style in ((settings.steps, runs, styles[other]), (results.settings.steps, beside, ":")):
+                if len(each):
+                    name = f"{label}{where}: {each['seed'].nunique()} seeds, {steps / 1e6:g} million"
+                    found.append((label, each, name, style))
+    return found
+
+
+def _adapts(runs: pd.DataFrame) -> bool:
+    """Whether the runs of a variant adapt their alpha."""
+    return bool(runs["alpha"].nunique() > 1)
 
 
 def _columns(table: pd.DataFrame) -> list[list[str]]:
@@ -167,7 +184,7 @@ def _over_time(
     for ax, (column, title) in zip(axes, titles.items(), strict=True):
         for k, label in enumerate(labels):
             own = table[table["variant"] == label]
-            if own.empty or (column == "alpha" and own["alpha"].nunique() < 2):
+            if own.empty or (column == "alpha" and not _adapts(own)):
                 continue
             steps, values = _curves(own, column)
             value, low, high = band([values], rng)

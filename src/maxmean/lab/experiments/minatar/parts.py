@@ -12,7 +12,7 @@ import numpy as np
 
 from ...claims import Measured
 from .ends import Ends, mean_over_games
-from .variants import ADAPTIVE, SLOWLY_ADAPTIVE, VARIANTS, power
+from .variants import ADAPTIVE, ALPHA_RANGE, SLOWLY_ADAPTIVE, VARIANTS, power
 
 UNBIASED = 0.1
 """A bias counts as near zero when it is below this share of the mean predicted value."""
@@ -37,11 +37,12 @@ def near_zero(bias: np.ndarray, scale: float) -> Measured:
 def adapted(ends: Ends, game: str) -> dict[str, Measured]:
     """D3: how near to zero the bias is that alpha led to, and where alpha ends."""
     bias, value, alpha = (ends(name, game, ADAPTIVE) for name in ("bias", "value", "alpha"))
+    least, most = ALPHA_RANGE
     return {
         f"{game}: |bias| below {UNBIASED:.0%} of the mean Q": near_zero(bias, value.mean()),
         f"{game}: alpha ends above its start of 0.25": Measured.mean(alpha - 0.25),
-        f"{game}: alpha ends above 0.2": Measured.mean(alpha - 0.2),
-        f"{game}: alpha ends below 0.4": Measured.mean(0.4 - alpha),
+        f"{game}: alpha ends above {least}": Measured.mean(alpha - least),
+        f"{game}: alpha ends below {most}": Measured.mean(most - alpha),
     }
 
 

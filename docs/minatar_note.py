@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -25,6 +26,8 @@ COMPARED = {
     "D2": [("breakout", "te-bdqn(0.2)", "te-bdqn(0.1)"), ("asterix", "te-bdqn(0.4)", "te-bdqn(0.3)")],
 }
 """The differences of bias for which the study has more seeds than for the others, by the claim that they are margins of."""
+BEST_OF_OTHERS = re.compile(r"(?P<what>.*the best of \d+ others?) \((?P<name>.*)\)")
+"""A part that compares with the best of several agents, and which that was."""
 FIFTH = 200_000
 """Steps of a fifth of the first million."""
 CLOSEST = ("scdqn(2)", "scdqn(3)", "te-bdqn(0.2)", "te-bdqn(0.3)")
@@ -112,17 +115,24 @@ def seeds_table(study: Results[Any]) -> str:
 
 
 def judged_table(judged: Sequence[Verdict], usual: int) -> str:
-    """The parts of claims that are judged on longer runs than the study's, with the same part after as many steps as those."""
+    """The parts of claims that are judged on longer runs than the study's, with the same part after as many steps as those.
+
+    The best of several agents may be another one after as many steps: it stands below each margin.
+    """
     rows: list[list[str]] = []
     for verdict in judged:
         for name, found in verdict.measured.items():
-            part, comma, steps = name.removeprefix(MARGIN).rpartition(", ")
+            part, comma, steps = name.removeprefix(MARGIN).removeprefix(NOT_JUDGED).rpartition(", ")
+            best = BEST_OF_OTHERS.fullmatch(part)
+            said = f"{found}<br>`{best['name']}`" if best else str(found)
             if name.startswith(MARGIN) and comma and steps.endswith(" steps"):
-                rows.append([verdict.id, as_cell(part), "", str(found), steps.removesuffix(" steps")])
+                rows.append(
+                    [verdict.id, as_cell(best["what"] if best else part), "", said, steps.removesuffix(" steps")]
+                )
             elif (
                 name.startswith(NOT_JUDGED) and steps == f"{usual:,} steps"
             ):  # it follows the margin that it stands beside
-                rows[-1][2] = str(found)
+                rows[-1][2] = said
     head = ["claim", "margin [95% interval]", f"after {usual:,} steps", "judged", "on steps"]
     return as_table(head, rows, texts=2)
 

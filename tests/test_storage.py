@@ -130,7 +130,8 @@ def records() -> pd.DataFrame:
             "step": np.arange(4000),
             "bias": numbers.astype(np.float32),
             "value": numbers,
-            "share": np.arange(4000) % 7 / 7,
+            "share": np.arange(4000) % 1500 / 1500,
+            "gap": np.where(np.arange(4000) < 2100, np.nan, numbers),
             "agent": "dqn",
         }
     )
@@ -144,7 +145,7 @@ def test_numbers_that_seldom_repeat_take_less_room_in_tables(records: pd.DataFra
     row = pq.ParquetFile(io.BytesIO(kept)).metadata.row_group(0)
     encodings = {records.columns[i]: row.column(i).encodings for i in range(row.num_columns)}
     assert [name for name, each in encodings.items() if "BYTE_STREAM_SPLIT" in each] == ["bias", "value"]
-    assert "RLE_DICTIONARY" in encodings["share"]
+    assert all("RLE_DICTIONARY" in encodings[name] for name in ("share", "gap"))
 
 
 def test_tables_are_read_as_they_were_bit_for_bit(records: pd.DataFrame, tmp_path: Path) -> None:
@@ -153,9 +154,15 @@ def test_tables_are_read_as_they_were_bit_for_bit(records: pd.DataFrame, tmp_pat
     others = [duckdb.read_parquet(str(path)).df(), pl.read_parquet(path).to_pandas()]
     for found in (pd.read_parquet(path), *others):
         assert list(found) == list(records)
-        for name in ("step", "bias", "value", "share"):
+        for name in ("step", "bias", "value", "share", "gap"):
             assert found[name].to_numpy().tobytes() == records[name].to_numpy().tobytes()
         assert set(found["agent"]) == {"dqn"}
+
+
+def test_columns_whose_names_read_alike_are_stored() -> None:
+    table = pd.DataFrame([[0.5, 1.5], [2.5, 3.5]], columns=[0, "0"]).assign(name=["a", "b"])
+    found = pq.ParquetFile(io.BytesIO(as_parquet(table))).read()
+    assert [column.to_pylist() for column in found.columns] == [[0.5, 2.5], [1.5, 3.5], ["a", "b"]]
 
 
 def test_a_table_without_rows_is_one(records: pd.DataFrame) -> None:

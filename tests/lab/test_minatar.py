@@ -292,14 +292,34 @@ def test_the_shipped_longer_runs_are_there_and_drawn(shipped: Results[Settings])
     for game in ("breakout", "space_invaders"):
         lines = long_figure(shipped, game).axes[0].lines
         assert len({(line.get_color(), line.get_linestyle()) for line in lines}) == len(lines)
-    alpha = {str(line.get_label()): np.asarray(line.get_ydata())[-1] for line in figure.axes[2].lines}
-    adaptive = [f"ada-te-bdqn(0.0001): 5 seeds, {millions} million" for millions in (1, 5)]
-    assert {name for name in alpha if not name.startswith("_")} == {*adaptive}
-    assert all(0.2 < alpha[name] < 0.4 for name in adaptive)
-    without = replace(shipped, apart={own: table[table["variant"] != ADAPTIVE]})
-    assert len(long_figure(without, "space_invaders").axes) == 2
     rates = [line.get_label() for line in long_figure(shipped, "breakout").axes[0].lines]
     assert {"dqn with 10^-5: 5 seeds, 5 million", "dqn: 5 seeds, 5 million", "dqn: 20 seeds, 1 million"} <= {*rates}
+
+
+def test_panels_of_longer_runs_show_what_they_say(shipped: Results[Settings]) -> None:
+    """The middle of five seeds lies between the least and the greatest at every step; grey lines are where they should be."""
+    ((own, table),) = shipped.apart.items()
+    figure = long_figure(shipped, "space_invaders")
+    runs = table[(table["game"] == "space_invaders") & (table["variant"] == ADAPTIVE)]
+    for ax, column, grey in zip(figure.axes, ("test_return", "bias", "alpha"), ([], [0.0], [0.2, 0.4]), strict=True):
+        lines = {str(line.get_label()): np.asarray(line.get_ydata(), dtype=float) for line in ax.lines}
+        assert [y[0] for name, y in lines.items() if name.startswith("_")] == grey
+        each = runs.groupby("step")[column]
+        curve = lines["ada-te-bdqn(0.0001): 5 seeds, 5 million"]
+        assert np.all((each.min() - 1e-4 <= curve) & (curve <= each.max() + 1e-4))
+    named = {name for name in lines if not name.startswith("_")}
+    assert named == {
+        f"ada-te-bdqn(0.0001): 5 seeds, {millions} million" for millions in (1, 5)
+    }  # the others adapt nothing
+    without = replace(shipped, apart={own: table[table["variant"] != ADAPTIVE]})
+    assert len(long_figure(without, "space_invaders").axes) == 2
+
+
+def test_runs_of_several_longer_lengths_are_drawn_beside_the_same_shorter_ones(shipped: Results[Settings]) -> None:
+    ((own, table),) = shipped.apart.items()
+    halves = {replace(own, steps=2_500_000): table[table["step"] <= 2_500_000], own: table}
+    labels = [line.get_label() for line in long_figure(replace(shipped, apart=halves), "asterix").axes[0].lines]
+    assert labels == [f"ada-te-bdqn(0.0001): 5 seeds, {millions} million" for millions in (2.5, 1, 5)]
 
 
 def test_the_shipped_longer_runs_are_judged_where_they_are_complete(shipped: Results[Settings]) -> None:

@@ -79,13 +79,14 @@ def fifths_figure(results: Results[Settings]) -> Figure:
 
 
 def long_figure(results: Results[Settings], game: str) -> Figure:
-    """Return and bias over the runs of a game that have another number of steps, beside those of the same agents that do not.
+    """Return, bias and alpha over the runs of a game that have another number of steps, beside the same agents' that do not.
 
-    The curves of other learning rates are dashed, and those with the usual number of steps dotted. Where alpha is adapted it
-    has a panel of its own, with the range that D3 speaks of.
+    The curves of other learning rates are dashed, and those with the usual number of steps dotted. Alpha has a panel where it
+    is adapted, with the range that D3 speaks of.
     """
     shown = _longer_runs(results, game)
-    titles = {"test_return": "test return", "bias": "bias of Q", "alpha": "alpha"}
+    least, most = ALPHA_RANGE
+    titles = {"test_return": "test return", "bias": "bias of Q", "alpha": f"alpha (D3: {least} to {most})"}
     if not any(_adapts(runs) for _, runs, _, _ in shown):
         del titles["alpha"]
     figure, axes = canvas(1, len(titles), width=11, height=4.0)
@@ -107,10 +108,10 @@ def long_figure(results: Results[Settings], game: str) -> Figure:
 
 
 def _longer_runs(results: Results[Settings], game: str) -> list[tuple[str, pd.DataFrame, str, str]]:
-    """What a figure of longer runs shows: for each curve its variant, its runs, its name and its style."""
+    """What a figure of longer runs shows: for each curve its variant, its runs, its name and its style. None is shown twice."""
     rate = middle_rate(results.settings.learning_rates)
     usual = results.table[(results.table["game"] == game) & (results.table["learning_rate"] == rate)]
-    found = []
+    found = {}
     for settings, table in results.apart.items():
         own = table[table["game"] == game]
         others = sorted({*own["learning_rate"]} - {rate})
@@ -121,8 +122,8 @@ def _longer_runs(results: Results[Settings], game: str) -> list[tuple[str, pd.Da
             for steps, each, style in ((settings.steps, runs, styles[other]), (results.settings.steps, beside, ":")):
                 if len(each):
                     name = f"{label}{where}: {each['seed'].nunique()} seeds, {steps / 1e6:g} million"
-                    found.append((label, each, name, style))
-    return found
+                    found[name] = (label, each, name, style)
+    return [*found.values()]
 
 
 def _adapts(runs: pd.DataFrame) -> bool:

@@ -155,7 +155,7 @@ def _remarks(settings: Settings, together: Calibration | None) -> list[str]:
     else:
         lines = [
             "Tests and bias estimates are timed on untrained agents, whose episodes are short: trained ones take longer.",
-            f"Other games than {settings.games[0]} are assumed to take the same; Seaquest takes an eighth more.",
+            f"Other games than {settings.games[0]} are counted as taking the same, though Seaquest takes an eighth more.",
         ]
     return [*lines, "On a cluster: the same command with --engine ray --address auto instead of --dry-run."]
 

@@ -12,7 +12,7 @@ STARTING = 25.0
 TESTS = {"asterix": 0.06, "breakout": 0.03, "freeway": 0.12, "seaquest": 0.12, "space_invaders": 0.12}
 """The share of a GPU's time that goes into tests and bias estimates over a whole training. Those of a trial take next to nothing,
 since its agents die early. They were measured while each test was made at its step, as it still is with more than 64 runs.
-Freeway and Space Invaders were not, and get the largest share: five runs on Space Invaders, ten tests at once, had 8%."""
+Freeway and Space Invaders were not, and get the largest share: five runs, ten tests at once, had 4% there and 7% or 8%."""
 SLOWER = {"seaquest": (1.125, 1.37)}
 """How much longer than on Breakout a step takes on a GPU, with heads and without. Seaquest has the largest observations, which
 weigh more where the networks are small. Games that are not here take about the same."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import struct
@@ -140,6 +141,13 @@ def content(path: Path) -> bytes:
     return texts + b"".join(repr((name, a.dtype, a.shape)).encode() + a.tobytes() for name, a in arrays)
 
 
+def interrupted_elsewhere(errors: str) -> bool:
+    """Whether this is what Python says of an interrupt outside of our code: while it imports, or in a library's callback, which
+    loses it and goes on. No function of ours is in it."""
+    ended = errors.rstrip(":\n").endswith("KeyboardInterrupt")
+    return ended and not re.search(r"/maxmean/\S+\.py\", line \d+, in (?!<module>)", errors)
+
+
 class Trouble:
     """What the disk and the clock do to a process; see killing.c."""
 
@@ -190,6 +198,8 @@ class Killing:
         self.out = self.folder / "out"
         self.begin, self.whole = 1.0, 4.0
         """Seconds until an undisturbed process writes, and until it ends."""
+        self.interrupted = False
+        """Whether the last process was sent an interrupt."""
 
     def run(self, kills: int) -> Counter[str]:
         """One directory after the other, each through its kills to its end, until there were so many kills."""
@@ -244,6 +254,7 @@ class Killing:
         before = self.victim.progress(self.out)
         self.trouble.clock(self.chance.randint(-30 * DAY, 30 * DAY))
         self.counts["clock jumps"] += 1
+        self.interrupted = False
         with self._process(number) as child:
             try:
                 disturb(child)
@@ -253,8 +264,9 @@ class Killing:
                 self.trouble.disk(False)
         after = self.victim.progress(self.out)
         assert after >= before, f"it had got to {before}, and is at {after}"
-        assert "Traceback" not in errors, errors
-        assert child.returncode in (0, 2, 130, -signal.SIGKILL, -signal.SIGTERM, -signal.SIGINT), errors
+        elsewhere = self.interrupted and interrupted_elsewhere(errors)
+        assert elsewhere or "Traceback" not in errors, errors
+        assert elsewhere or child.returncode in (0, 2, 130, -signal.SIGKILL, -signal.SIGTERM, -signal.SIGINT), errors
         return child.returncode == 0
 
     def _wait(self, child: subprocess.Popen[str], seconds: float) -> None:
@@ -284,6 +296,7 @@ class Killing:
             time.sleep(self.chance.choice([0, 0, 0.001, 0.003, 0.01]))
         by = self.chance.choices((signal.SIGKILL, signal.SIGTERM, signal.SIGINT), (8, 1, 1))[0]
         begun = self.out.exists() and any(not half_written(path) for path in self.out.iterdir())
+        self.interrupted = by is signal.SIGINT
         child.send_signal(by)
         child.wait(timeout=300)
         if child.returncode not in (-by, 130):

@@ -71,17 +71,24 @@ def test_mistakes_get_a_sentence(call: Any, said: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("env", "more"),
+    ("env", "agent", "more"),
     [
-        ("CartPole-v1", ["--heads", "3"]),
-        pytest.param("minatar/breakout", ["--heads", "3", "--replay-capacity", "200"], marks=pytest.mark.slow),
+        ("CartPole-v1", "ke*-bdqn", ["--heads", "3"]),
+        pytest.param(
+            "minatar/breakout",
+            "ke*-bdqn:gaussian:2",
+            ["--heads", "3", "--replay-capacity", "200"],
+            marks=pytest.mark.slow,
+        ),
     ],
 )
-def test_the_command_line_trains_it_unless_an_agent_is_named(env: str, more: list[str], tmp_path: Path) -> None:
+def test_the_command_line_trains_it_unless_an_agent_is_named(
+    env: str, agent: str, more: list[str], tmp_path: Path
+) -> None:
     small = [f"--{name.replace('_', '-')}={value}" for name, value in QUICK.items()]
     said = inside.maxmean("train", "--env", env, "--steps", "120", "--out", str(tmp_path / "out"), *small, *more)
     assert said.returncode == 0, said.stderr
-    assert "Training the recommended agent, ke*-bdqn; --agent NAME trains another." in said.stderr
+    assert f"Training the recommended agent, {agent}; --agent NAME trains another." in said.stderr
     assert "ke*-bdqn" in said.stdout
     assert ("0.0005" if env == "CartPole-v1" else "3.16e-05") in said.stdout
 

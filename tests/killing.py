@@ -144,7 +144,7 @@ def content(path: Path) -> bytes:
 def interrupted_elsewhere(errors: str) -> bool:
     """Whether this is what Python says of an interrupt outside of our code: while it imports, or in a library's callback, which
     loses it and goes on. No function of ours is in it."""
-    ended = errors.rstrip(":\n").endswith("KeyboardInterrupt")
+    ended = errors.rstrip(": \n").endswith("KeyboardInterrupt")
     return ended and not re.search(r"/maxmean/\S+\.py\", line \d+, in (?!<module>)", errors)
 
 

@@ -35,4 +35,5 @@ def test_kills_full_disks_and_jumping_clocks_change_no_bit_and_lose_nothing(name
 )
 def test_an_interrupt_elsewhere_is_told_from_one_in_our_code(where: str, elsewhere: bool) -> None:
     assert interrupted_elsewhere(f"Traceback (most recent call last):\n  {where}\nKeyboardInterrupt\n") == elsewhere
+    assert interrupted_elsewhere(f"Exception ignored in: <function f>\n  {where}\nKeyboardInterrupt: \n") == elsewhere
     assert not interrupted_elsewhere(f"Traceback (most recent call last):\n  {where}\nValueError: no\n")

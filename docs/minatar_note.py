@@ -123,16 +123,13 @@ def judged_table(judged: Sequence[Verdict], usual: int) -> str:
     for verdict in judged:
         for name, found in verdict.measured.items():
             part, comma, steps = name.removeprefix(MARGIN).removeprefix(NOT_JUDGED).rpartition(", ")
-            best = BEST_OF_OTHERS.fullmatch(part)
-            said = f"{found}<br>`{best['name']}`" if best else str(found)
+            said = str(found)
+            if best := BEST_OF_OTHERS.fullmatch(part):
+                part, said = best["what"], f"{found}<br>`{best['name']}`"
             if name.startswith(MARGIN) and comma and steps.endswith(" steps"):
-                rows.append(
-                    [verdict.id, as_cell(best["what"] if best else part), "", said, steps.removesuffix(" steps")]
-                )
-            elif (
-                name.startswith(NOT_JUDGED) and steps == f"{usual:,} steps"
-            ):  # it follows the margin that it stands beside
-                rows[-1][2] = said
+                rows.append([verdict.id, as_cell(part), "", said, steps.removesuffix(" steps")])
+            elif name.startswith(NOT_JUDGED) and steps == f"{usual:,} steps":
+                rows[-1][2] = said  # it follows the margin that it stands beside
     head = ["claim", "margin [95% interval]", f"after {usual:,} steps", "judged", "on steps"]
     return as_table(head, rows, texts=2)
 

@@ -11,7 +11,8 @@ import numpy as np
 from ...aggregate import band
 from ...figures import GREY, canvas, caption, colour_of, legend_below, line, logarithmic
 from .ends import at_the_end, other_seeds
-from .variants import ALPHA_RANGE, COLUMNS, middle_rate, power
+from .parts import ALPHA_RANGE
+from .variants import COLUMNS, middle_rate, power
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,8 +12,10 @@ import numpy as np
 
 from ...claims import Measured
 from .ends import Ends, mean_over_games
-from .variants import ADAPTIVE, ALPHA_RANGE, SLOWLY_ADAPTIVE, VARIANTS, power
+from .variants import ADAPTIVE, SLOWLY_ADAPTIVE, VARIANTS, power
 
+ALPHA_RANGE = (0.2, 0.4)
+"""Where the paper's adaptive agents keep their alpha, by D3."""
 UNBIASED = 0.1
 """A bias counts as near zero when it is below this share of the mean predicted value."""
 COMPARABLE = 0.15

@@ -33,8 +33,6 @@ COLUMNS = tuple(
 """The columns of the paper's figures."""
 ADAPTIVE, SLOWLY_ADAPTIVE = (LABELS[name] for name in _ADA)
 
-ALPHA_RANGE = (0.2, 0.4)
-"""Where the paper's adaptive agents keep their alpha, by D3."""
 MIDDLE_RATE = 10**-4.5
 """The learning rate of the paper's curves."""
 SMALLEST_RATE = 1e-5

@@ -56,6 +56,8 @@ LONGER = (
     "asterix@10^-4.5 ada-te-bdqn:1e-4 steps=5000000",
     "freeway@10^-4.5 ada-te-bdqn:1e-4 steps=5000000",
     "space_invaders@10^-4.5 ada-te-bdqn:1e-4 steps=5000000",
+    "breakout@10^-5@10^-4.5 ke-bdqn steps=5000000",
+    "seaquest@10^-4.5 ada-te-bdqn:1e-4 steps=5000000",
 )
 """What the study has of the paper's five million steps. A part of a claim is judged on them as soon as all runs that it compares
 are among them: :mod:`.lengths` has the rule."""

@@ -12,7 +12,6 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from matplotlib.figure import Figure
 
 from maxmean.deep.registry import REGISTRY
@@ -21,6 +20,7 @@ from maxmean.lab.experiment import Results
 from maxmean.lab.experiments import EXPERIMENTS
 from maxmean.lab.experiments.ads.figures import region_map
 from maxmean.lab.experiments.minatar.ends import other_seeds
+from maxmean.lab.experiments.minatar.figures import long_figure
 from maxmean.lab.experiments.minatar.variants import MIDDLE_RATE
 from maxmean.lab.experiments.which import estimator_map
 from maxmean.lab.figures import canvas, caption, inline_svg, line
@@ -31,6 +31,7 @@ CLASSES = "<!-- classes -->"
 MAP = re.compile(r"<!-- map: ([a-z-]+) -->")
 MAPS: dict[str, Callable[[Results[Any]], Figure]] = {"which": estimator_map, "ads": region_map}
 CURVE = re.compile(r"<!-- curve: ([a-z-]+) -->")
+LONG = re.compile(r"<!-- five million steps: ([a-z_]+) -->")
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.S)
 ROLE = re.compile(r":(?:func|class|mod|meth|data|attr):`~?([^`]+)`")
 
@@ -53,6 +54,7 @@ def class_table() -> str:
 def on_page_content(content: str, **_: Any) -> str:
     """Put curves and formulas in their places."""
     content = CURVE.sub(lambda found: curve(found[1]), content)
+    content = LONG.sub(lambda found: long_curves(found[1]), content)
     content = MAP.sub(lambda found: drawn_map(found[1]), content)
     return FORMULA.sub(lambda found: formula(html.unescape(found[2]), block=found[1] == "div"), content)
 
@@ -78,19 +80,27 @@ def formula(latex: str, *, block: bool) -> str:
 
 
 @cache
-def study() -> pd.DataFrame:
-    """The shipped MinAtar study with the learning rate of the paper's curves."""
+def study() -> Results[Any]:
+    """The shipped MinAtar study."""
     results = load_best(Store(SHIPPED, create=False), EXPERIMENTS["minatar"])
     if results is None:
         raise RuntimeError("the MinAtar study does not ship with this package")
-    return results.table[results.table["learning_rate"] == MIDDLE_RATE]
+    return results
+
+
+@cache
+def long_curves(game: str) -> str:
+    """Return, bias and alpha over the longer runs of a game."""
+    if not any(game in set(table["game"]) for table in study().apart.values()):
+        raise ValueError(f"there are no longer runs of {game!r} in the shipped study")
+    return f'<figure class="curve">{inline_svg(long_figure(study(), game), game)}</figure>'
 
 
 @cache
 def curve(agent: str) -> str:
     """Test return and bias of an agent's variants over time in each game, and their means over the last tenth."""
-    table = study()
-    own = table[table["agent"] == agent]
+    table = study().table
+    own = table[(table["agent"] == agent) & (table["learning_rate"] == MIDDLE_RATE)]
     if own.empty:
         raise ValueError(f"there is no curve of {agent!r} in the shipped study")
     games = list(dict.fromkeys(own["game"]))

@@ -143,7 +143,7 @@ def test_every_algorithm_has_its_page_and_every_page_its_curve(build: ModuleType
         assert f"--agent {name}" in text
         studied = name in {variant.partition(":")[0] for variant in LABELS}
         assert build.CURVE.findall(text) == [name] * studied, f"a curve for each agent of the study: {name}"
-        assert not studied or name in set(build.study()["agent"])
+        assert not studied or name in set(build.study().table["agent"])
 
 
 @pytest.mark.parametrize("name", ["bdqn", *slow("dqn", *OTHERS)])
@@ -176,6 +176,16 @@ def test_each_game_counts_alike_however_many_seeds_it_has() -> None:
 def test_an_unknown_curve_is_refused(build: ModuleType) -> None:
     with pytest.raises(ValueError, match="no curve of 'nobody'"):
         build.on_page_content("<!-- curve: nobody -->")
+    with pytest.raises(ValueError, match="no longer runs of 'chess'"):
+        build.on_page_content("<!-- five million steps: chess -->")
+
+
+def test_longer_runs_are_drawn_where_the_note_speaks_of_them(build: ModuleType) -> None:
+    text = (ROOT / "docs" / "notes" / "minatar.md").read_text()
+    assert build.LONG.findall(text) == ["breakout", "space_invaders"]
+    drawn = build.on_page_content("<!-- five million steps: breakout -->")
+    assert drawn.startswith('<figure class="curve"><svg')
+    assert "ke-bdqn with 10^-5: 5 seeds, 5 million" in drawn
 
 
 def test_all_formulas_of_the_pages_can_be_shown(build: ModuleType) -> None:

@@ -297,14 +297,16 @@ def test_the_shipped_longer_runs_are_there_and_drawn(shipped: Results[Settings])
 
 
 def test_panels_of_longer_runs_show_what_they_say(shipped: Results[Settings]) -> None:
-    """The middle of five seeds lies between the least and the greatest at every step; grey lines are where they should be."""
+    """The middle of five seeds' means over ten tests is between the least and the greatest; grey lines are where they belong."""
     ((own, table),) = shipped.apart.items()
     figure = long_figure(shipped, "space_invaders")
+    assert "IQM, means of 10 tests," in figure.get_suptitle()
     runs = table[(table["game"] == "space_invaders") & (table["variant"] == ADAPTIVE)]
+    points = (runs["step"] - 1) // 100_000
     for ax, column, grey in zip(figure.axes, ("test_return", "bias", "alpha"), ([], [0.0], [0.2, 0.4]), strict=True):
         lines = {str(line.get_label()): np.asarray(line.get_ydata(), dtype=float) for line in ax.lines}
         assert [y[0] for name, y in lines.items() if name.startswith("_")] == grey
-        each = runs.groupby("step")[column]
+        each = runs.groupby([points, "seed"])[column].mean().groupby("step")
         curve = lines["ada-te-bdqn(0.0001): 5 seeds, 5 million"]
         assert np.all((each.min() - 1e-4 <= curve) & (curve <= each.max() + 1e-4))
     named = {name for name in lines if not name.startswith("_")}
@@ -313,6 +315,18 @@ def test_panels_of_longer_runs_show_what_they_say(shipped: Results[Settings]) ->
     }  # the others adapt nothing
     without = replace(shipped, apart={own: table[table["variant"] != ADAPTIVE]})
     assert len(long_figure(without, "space_invaders").axes) == 2
+
+
+def test_points_of_longer_runs_are_as_many_tests_each(shipped: Results[Settings]) -> None:
+    """Tests that do not fill a point are left out at the beginning; runs of few tests are drawn test by test."""
+    ((own, table),) = shipped.apart.items()
+    cut = replace(shipped, apart={own: table[table["step"] > 70_000]})  # 493 tests: nine a point, and seven left
+    curve = long_figure(cut, "asterix").axes[0].lines[0]
+    assert [*np.asarray(curve.get_xdata())] == [*range(230_000, 5_000_001, 90_000)]
+    few = replace(shipped, apart={replace(own, steps=60_000): table[table["step"] <= 60_000]}, table=shipped.table[:0])
+    figure = long_figure(few, "asterix")
+    assert [*np.asarray(figure.axes[0].lines[0].get_xdata())] == [*range(10_000, 60_001, 10_000)]
+    assert "means" not in figure.get_suptitle()
 
 
 def test_runs_of_several_longer_lengths_are_drawn_beside_the_same_shorter_ones(shipped: Results[Settings]) -> None:

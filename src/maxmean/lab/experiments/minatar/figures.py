@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 APART = 1.04
 """So far apart are the marks of two variants at one learning rate, as a factor."""
+POINTS = 50
+"""So many points the longest curve of a figure of longer runs has: single tests would hide one agent behind another."""
 
 
 def game_figure(results: Results[Settings], game: str) -> Figure:
@@ -83,9 +85,10 @@ def long_figure(results: Results[Settings], game: str) -> Figure:
     """Return, bias and alpha over the runs of a game that have another number of steps, beside the same agents' that do not.
 
     The curves of other learning rates are dashed, and those with the usual number of steps dotted. Alpha has a panel where it
-    is adapted, with the range that D3 speaks of.
+    is adapted, with the range that D3 speaks of. A point is the mean of several successive tests.
     """
     shown = _longer_runs(results, game)
+    tests = max(1, max(runs["step"].nunique() for _, runs, _, _ in shown) // POINTS)
     least, most = ALPHA_RANGE
     titles = {"test_return": "test return", "bias": "bias of Q", "alpha": f"alpha (D3: {least} to {most})"}
     if not any(_adapts(runs) for _, runs, _, _ in shown):
@@ -96,7 +99,7 @@ def long_figure(results: Results[Settings], game: str) -> Figure:
         for label, runs, name, style in shown:
             if column == "alpha" and not _adapts(runs):
                 continue
-            x, values = _curves(runs, column)
+            x, values = _curves(runs, column, tests)
             value, low, high = band([values], rng)
             line(ax, x, value, name, low=low, high=high, colour=colour_of(label), style=style)
         for level in {"bias": [0.0], "alpha": ALPHA_RANGE}.get(column, []):
@@ -104,7 +107,8 @@ def long_figure(results: Results[Settings], game: str) -> Figure:
         caption(ax, f"{game}: {title}", "step")
     legend_below(figure, axes[0, 0], columns=3)
     judged = "parts of claims are judged on the longest runs that all agents they compare have"
-    figure.suptitle(f"{game}: IQM, 95% bootstrap bands; {judged}", fontsize=10)
+    points = f", means of {tests} tests" if tests > 1 else ""
+    figure.suptitle(f"{game}: IQM{points}, 95% bootstrap bands; {judged}", fontsize=10)
     return figure
 
 
@@ -203,7 +207,12 @@ def _over_time(
             ax.tick_params(labelleft=True)  # no panel to the left has them
 
 
-def _curves(table: pd.DataFrame, column: str) -> tuple[Any, Any]:
-    """Steps, and the column's values [seeds, steps] of one variant."""
+def _curves(table: pd.DataFrame, column: str, tests: int = 1) -> tuple[Any, Any]:
+    """Steps, and the column's values [seeds, steps] of one variant; of several tests, the last step and the mean.
+
+    Counted from the end, so that the last point is as many tests as the others. Tests that are too few for a point are left out.
+    """
     wide = table.pivot(index="seed", columns="step", values=column)
-    return wide.columns.to_numpy(), wide.to_numpy()
+    wide = wide.iloc[:, wide.shape[1] % tests :]
+    means = wide.T.groupby(np.arange(wide.shape[1]) // tests).mean().T
+    return wide.columns.to_numpy()[tests - 1 :: tests], means.to_numpy()

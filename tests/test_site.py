@@ -176,7 +176,7 @@ def test_each_game_counts_alike_however_many_seeds_it_has() -> None:
 def test_an_unknown_curve_is_refused(build: ModuleType) -> None:
     with pytest.raises(ValueError, match="no curve of 'nobody'"):
         build.on_page_content("<!-- curve: nobody -->")
-    with pytest.raises(ValueError, match="no longer runs of 'chess'"):
+    with pytest.raises(ValueError, match="no runs of 'chess'"):
         build.on_page_content("<!-- five million steps: chess -->")
 
 

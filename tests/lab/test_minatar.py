@@ -285,10 +285,10 @@ def test_the_shipped_longer_runs_are_there_and_drawn(shipped: Results[Settings])
     assert (own.steps, len(table)) == (5_000_000, len(run) * 5 * 500)
     assert shipped.table["step"].max() == STEPS
     figure = long_figure(shipped, "space_invaders")
-    ends = {str(line.get_label()): np.asarray(line.get_xdata())[-1] for line in figure.axes[0].lines}
+    middles = {str(line.get_label()): np.asarray(line.get_xdata())[-1] for line in figure.axes[0].lines}
     for name in ("dqn", "ke-bdqn"):
-        assert ends[f"{name}: 5 seeds, 5 million"] == 5_000_000
-        assert ends[f"{name}: 5 seeds, 1 million"] == 1_000_000
+        assert middles[f"{name}: 5 seeds, 5 million"] == 5_000_000 - 45_000
+        assert middles[f"{name}: 5 seeds, 1 million"] == 1_000_000 - 45_000
     for game in ("breakout", "space_invaders"):
         lines = long_figure(shipped, game).axes[0].lines
         assert len({(line.get_color(), line.get_linestyle()) for line in lines}) == len(lines)
@@ -306,7 +306,7 @@ def test_panels_of_longer_runs_show_what_they_say(shipped: Results[Settings]) ->
     for ax, column, grey in zip(figure.axes, ("test_return", "bias", "alpha"), ([], [0.0], [0.2, 0.4]), strict=True):
         lines = {str(line.get_label()): np.asarray(line.get_ydata(), dtype=float) for line in ax.lines}
         assert [y[0] for name, y in lines.items() if name.startswith("_")] == grey
-        each = runs.groupby([points, "seed"])[column].mean().groupby("step")
+        each = runs.groupby([runs["step"] if column == "alpha" else points, "seed"])[column].mean().groupby(level=0)
         curve = lines["ada-te-bdqn(0.0001): 5 seeds, 5 million"]
         assert np.all((each.min() - 1e-4 <= curve) & (curve <= each.max() + 1e-4))
     named = {name for name in lines if not name.startswith("_")}
@@ -320,9 +320,11 @@ def test_panels_of_longer_runs_show_what_they_say(shipped: Results[Settings]) ->
 def test_points_of_longer_runs_are_as_many_tests_each(shipped: Results[Settings]) -> None:
     """Tests that do not fill a point are left out at the beginning; runs of few tests are drawn test by test."""
     ((own, table),) = shipped.apart.items()
-    cut = replace(shipped, apart={own: table[table["step"] > 70_000]})  # 493 tests: nine a point, and seven left
+    told = table.assign(test_return=table["step"].astype(float))  # which any mean over successive tests keeps
+    cut = replace(shipped, apart={own: told[told["step"] > 70_000]})  # 493 tests: ten a point, and three left
     curve = long_figure(cut, "asterix").axes[0].lines[0]
-    assert [*np.asarray(curve.get_xdata())] == [*range(230_000, 5_000_001, 90_000)]
+    assert [*np.asarray(curve.get_xdata())] == [*range(155_000, 5_000_000, 100_000)]
+    assert np.asarray(curve.get_ydata()) == pytest.approx(np.asarray(curve.get_xdata()))
     few = replace(shipped, apart={replace(own, steps=60_000): table[table["step"] <= 60_000]}, table=shipped.table[:0])
     figure = long_figure(few, "asterix")
     assert [*np.asarray(figure.axes[0].lines[0].get_xdata())] == [*range(10_000, 60_001, 10_000)]
@@ -332,8 +334,22 @@ def test_points_of_longer_runs_are_as_many_tests_each(shipped: Results[Settings]
 def test_runs_of_several_longer_lengths_are_drawn_beside_the_same_shorter_ones(shipped: Results[Settings]) -> None:
     ((own, table),) = shipped.apart.items()
     halves = {replace(own, steps=2_500_000): table[table["step"] <= 2_500_000], own: table}
-    labels = [line.get_label() for line in long_figure(replace(shipped, apart=halves), "asterix").axes[0].lines]
-    assert labels == [f"ada-te-bdqn(0.0001): 5 seeds, {millions} million" for millions in (2.5, 1, 5)]
+    lines = long_figure(replace(shipped, apart=halves), "asterix").axes[0].lines
+    told = {str(line.get_label()): (len(np.asarray(line.get_xdata())), line.get_linestyle()) for line in lines}
+    assert {*told} == {f"ada-te-bdqn(0.0001): 5 seeds, {millions} million" for millions in (2.5, 1, 5)}
+    assert sorted(points for points, _ in told.values()) == [10, 25, 50]
+    assert len({style for _, style in told.values()}) == 3
+
+
+def test_short_runs_beside_long_ones_are_at_least_a_point(shipped: Results[Settings]) -> None:
+    ((own, table),) = shipped.apart.items()
+    one = table[(table["step"] <= 60_000) & (table["seed"] == 0)]
+    figure = long_figure(replace(shipped, apart={replace(own, steps=60_000): one, own: table}), "asterix")
+    (short,) = (line for line in figure.axes[0].lines if "0.06 million" in str(line.get_label()))
+    assert short.get_label() == "ada-te-bdqn(0.0001): 1 seed, 0.06 million"
+    assert [*np.asarray(short.get_xdata())] == [35_000]
+    with pytest.raises(ValueError, match="no runs of 'chess'"):
+        long_figure(shipped, "chess")
 
 
 def test_the_shipped_longer_runs_are_judged_where_they_are_complete(shipped: Results[Settings]) -> None:

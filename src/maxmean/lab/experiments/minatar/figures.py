@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
 APART = 1.04
 """So far apart are the marks of two variants at one learning rate, as a factor."""
 POINTS = 50
-"""So many points the longest curve of a figure of longer runs has: single tests would hide one agent behind another."""
+"""So many points a curve of longer runs has at most: single tests would hide one agent behind another."""
+STYLES = ("-", "--", "-.")
+"""Of longer runs, by learning rate and number of steps."""
 
 
 def game_figure(results: Results[Settings], game: str) -> Figure:
@@ -84,11 +87,14 @@ def fifths_figure(results: Results[Settings]) -> Figure:
 def long_figure(results: Results[Settings], game: str) -> Figure:
     """Return, bias and alpha over the runs of a game that have another number of steps, beside the same agents' that do not.
 
-    The curves of other learning rates are dashed, and those with the usual number of steps dotted. Alpha has a panel where it
-    is adapted, with the range that D3 speaks of. A point is the mean of several successive tests.
+    The curves of another learning rate or of a second length are dashed, and those with the usual number of steps dotted. A point
+    of return and bias is the mean of several successive tests. Alpha, which hardly varies from test to test, has a panel where it
+    is adapted, with the range that D3 speaks of.
     """
     shown = _longer_runs(results, game)
-    tests = max(1, max(runs["step"].nunique() for _, runs, _, _ in shown) // POINTS)
+    if not shown:
+        raise ValueError(f"no runs of {game!r} have another number of steps than the others")
+    tests = math.ceil(max(runs["step"].nunique() for _, runs, _, _ in shown) / POINTS)
     least, most = ALPHA_RANGE
     titles = {"test_return": "test return", "bias": "bias of Q", "alpha": f"alpha (D3: {least} to {most})"}
     if not any(_adapts(runs) for _, runs, _, _ in shown):
@@ -99,7 +105,7 @@ def long_figure(results: Results[Settings], game: str) -> Figure:
         for label, runs, name, style in shown:
             if column == "alpha" and not _adapts(runs):
                 continue
-            x, values = _curves(runs, column, tests)
+            x, values = _curves(runs, column, 1 if column == "alpha" else tests)
             value, low, high = band([values], rng)
             line(ax, x, value, name, low=low, high=high, colour=colour_of(label), style=style)
         for level in {"bias": [0.0], "alpha": ALPHA_RANGE}.get(column, []):
@@ -117,16 +123,17 @@ def _longer_runs(results: Results[Settings], game: str) -> list[tuple[str, pd.Da
     rate = middle_rate(results.settings.learning_rates)
     usual = results.table[(results.table["game"] == game) & (results.table["learning_rate"] == rate)]
     found = {}
+    styles = cycle(STYLES)
     for settings, table in results.apart.items():
         own = table[table["game"] == game]
-        others = sorted({*own["learning_rate"]} - {rate})
-        styles = {rate: "-"} | dict(zip(others, cycle(("--", "-."))))
+        style_of = dict(zip(sorted({*own["learning_rate"]}, key=lambda other: (other != rate, other)), styles))
         for (label, other), runs in own.groupby(["variant", "learning_rate"]):
             beside = usual[usual["variant"] == label] if other == rate else usual[:0]
             where = "" if other == rate else f" with {power(other)}"
-            for steps, each, style in ((settings.steps, runs, styles[other]), (results.settings.steps, beside, ":")):
+            for steps, each, style in ((settings.steps, runs, style_of[other]), (results.settings.steps, beside, ":")):
                 if len(each):
-                    name = f"{label}{where}: {each['seed'].nunique()} seeds, {steps / 1e6:g} million"
+                    seeds = each["seed"].nunique()
+                    name = f"{label}{where}: {seeds} seed{'s' * (seeds > 1)}, {steps / 1e6:g} million"
                     found[name] = (label, each, name, style)
     return [*found.values()]
 
@@ -208,11 +215,14 @@ def _over_time(
 
 
 def _curves(table: pd.DataFrame, column: str, tests: int = 1) -> tuple[Any, Any]:
-    """Steps, and the column's values [seeds, steps] of one variant; of several tests, the last step and the mean.
+    """Steps, and the column's values [seeds, steps] of one variant; of several tests, the means of both.
 
-    Counted from the end, so that the last point is as many tests as the others. Tests that are too few for a point are left out.
+    The tests are counted from the end, and those at the beginning that are too few for a point are left out. A curve that has
+    fewer than a point of them all the same is one point.
     """
     wide = table.pivot(index="seed", columns="step", values=column)
+    tests = min(tests, wide.shape[1])
     wide = wide.iloc[:, wide.shape[1] % tests :]
-    means = wide.T.groupby(np.arange(wide.shape[1]) // tests).mean().T
-    return wide.columns.to_numpy()[tests - 1 :: tests], means.to_numpy()
+    points = np.arange(wide.shape[1]) // tests
+    steps = wide.columns.to_series().groupby(points).mean()
+    return steps.to_numpy(), wide.T.groupby(points).mean().T.to_numpy()

@@ -233,9 +233,9 @@ def test_agents_of_longer_runs_on_space_invaders(page: str, ends: Ends) -> None:
     told = "Ada-TE-BDQN's return does not differ clearly from TE-BDQN(0.1)'s and MaxMin DQN(2)'s, with a bias of"
     told += f" {shares[0]:.0%} of its mean Q; KE-BDQN, whose bias is {shares[1]:.0%}, returns more."
     assert f"**D5 on Space Invaders**: {told}" in page
-    names = longer.variants("space_invaders", MIDDLE_RATE)
-    assert len(names) == 5
-    assert max(names, key=lambda name: longer("test_return", "space_invaders", name).mean()) == "ke-bdqn"
+    run = longer.variants("space_invaders", MIDDLE_RATE)
+    assert len(run) == 5
+    assert max(run, key=lambda name: longer("test_return", "space_invaders", name).mean()) == "ke-bdqn"
     kept = returns[ADAPTIVE].mean() / returns["ke-bdqn"].mean()
     told = f"On Space Invaders Ada-TE-BDQN keeps {kept:.2f} of KE-BDQN's, the best of five"
     assert f"{told}, and less than 70% cannot be ruled out either." in page

@@ -126,7 +126,8 @@ def _longer_runs(results: Results[Settings], game: str) -> list[tuple[str, pd.Da
     styles = cycle(STYLES)
     for settings, table in results.apart.items():
         own = table[table["game"] == game]
-        style_of = dict(zip(sorted({*own["learning_rate"]}, key=lambda other: (other != rate, other)), styles))
+        rates = sorted({*own["learning_rate"]}, key=lambda each: (each != rate, each))  # the usual one first
+        style_of = {each: next(styles) for each in rates}
         for (label, other), runs in own.groupby(["variant", "learning_rate"]):
             beside = usual[usual["variant"] == label] if other == rate else usual[:0]
             where = "" if other == rate else f" with {power(other)}"

@@ -13,6 +13,8 @@ import pytest
 from scipy.stats import t as student
 from scipy.stats import ttest_ind
 
+from maxmean.deep import Adaptation
+from maxmean.deep import Settings as DeepSettings
 from maxmean.lab.claims import Measured, Verdict, judge
 from maxmean.lab.experiment import Results
 from maxmean.lab.experiments import EXPERIMENTS
@@ -207,6 +209,10 @@ def test_bias_of_adaptation_in_longer_runs(page: str, study: Results[Settings], 
     assert f"{told} {bias['asterix'].value:.2f}: on the limit of a tenth of the mean Q" in page
     assert halves["bias"][9] == pytest.approx(bias["asterix"].value)
     assert f"with alpha between {halves['alpha'][3:].min():.2f} and {halves['alpha'][3:].max():.2f}" in page
+    look, discount = Adaptation(1e-4).horizon, DeepSettings().discount
+    shown = 1 - np.mean(discount ** np.arange(1, look + 1))  # the rest is in the value at the end too
+    told = f"roll-outs of {look} steps end with the agent's own value, so that an error which all states share shows by"
+    assert f"{told} {shown:.0%} of its size." in page
     assert 0.1 < -bias["asterix"].value / value["asterix"].value < 0.102
     every = {game: Measured.mean(longer("bias", game, ADAPTIVE)) for game in ends.games}
     assert [game for game, each in every.items() if each.low <= 0 <= each.high] == ["freeway", "seaquest"]

@@ -875,13 +875,13 @@ ENDLESS = {"rows for ever": ["sh", "-c", "(echo a,b; yes 1,2) | {maxmean} estima
 
 
 def peak(command: list[str]) -> tuple[int, int, str]:
-    """Exit status, megabytes and words of a command in a shell, or of ``maxmean`` itself."""
+    """Exit status, megabytes and words of a command in a shell, or of ``maxmean`` itself; half an hour is for busy machines."""
     maxmean = f"{sys.executable} -m maxmean.cli"
     words = [word.replace("{maxmean}", maxmean) for word in command]
     if words[0] != "sh":
         words = [*maxmean.split(), *words]
     meter = (
-        "import resource, subprocess, sys; p = subprocess.run(sys.argv[1:], capture_output=True, timeout=500); "
+        "import resource, subprocess, sys; p = subprocess.run(sys.argv[1:], capture_output=True, timeout=1800); "
         "print(p.returncode, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024, p.stderr.decode())"
     )
     found = subprocess.run([sys.executable, "-c", meter, *words], capture_output=True, text=True, check=True).stdout

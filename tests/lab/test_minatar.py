@@ -26,7 +26,9 @@ from rich.console import Console
 
 from inside import maxmean
 from maxmean import deep
+from maxmean.deep.checkpoint import OTHER_SHAPE
 from maxmean.deep.core import memory
+from maxmean.deep.directory import OtherShapeError
 from maxmean.lab.calibration import Calibration
 from maxmean.lab.change import change
 from maxmean.lab.claims import MARGIN, Measured, judge
@@ -58,7 +60,7 @@ from maxmean.lab.progress import Silent, make_reporter
 from maxmean.lab.run import SHIPPED, ExperimentJob, left_to_do, load, reproduce
 from maxmean.lab.store import DamagedError, Store, StudyPlan
 from maxmean.lab.tables import read_table
-from maxmean.lab.tasks import Task
+from maxmean.lab.tasks import Task, compute
 from maxmean.storage import as_parquet
 
 MINATAR = EXPERIMENTS["minatar"]
@@ -1555,6 +1557,21 @@ def test_a_shard_on_ray_is_heard(tmp_path: Path) -> None:
     quiet = subprocess.run([*COMMAND, *options, str(tmp_path / "quiet"), "--quiet"], capture_output=True, text=True)
     assert (quiet.returncode, quiet.stdout, quiet.stderr) == (0, "", "")
     assert tables(tmp_path / "aloud") == tables(tmp_path / "quiet")
+
+
+def test_a_checkpoint_of_another_device_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sentence without a trace: a folder that was begun on a GPU cannot go on on a CPU."""
+
+    def refused(*_: Any, **__: Any) -> Any:
+        raise OtherShapeError(OTHER_SHAPE)
+
+    monkeypatch.setattr("maxmean.deep.checkpoint.restore", refused)
+    (shard,) = MINATAR.shards(TINY, 0)
+    outcome = compute(Task(MINATAR, TINY, shard, tmp_path / "key.state"))
+    assert outcome.table is None
+    assert outcome.error.startswith(OTHER_SHAPE)
+    assert outcome.error.endswith(f"or remove '{tmp_path / 'key.state'}' to train this group from its beginning")
+    assert len(outcome.error.splitlines()) == 1
 
 
 @pytest.mark.slow

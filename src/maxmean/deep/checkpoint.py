@@ -21,7 +21,7 @@ from safetensors.numpy import save_file
 from ..storage import PREFIX, flush, refuse_links, sha256_of, write_whole
 from ..untrusted import ContentError, read_json
 from .core.memory import size
-from .directory import CheckpointError, clear, system_error, writing
+from .directory import CheckpointError, OtherShapeError, clear, system_error, writing
 from .records import Records
 from .runs import RunId
 from .settings import Settings
@@ -172,7 +172,7 @@ def _steps(path: Path, blocks: Sequence[Advancing]) -> list[int]:
     if not isinstance(steps, list) or not all(type(step) is int and 0 <= step < 2**31 for step in steps):
         raise ContentError("steps.json is no list of steps")
     if len(steps) != len(blocks):
-        raise CheckpointError(OTHER_SHAPE)
+        raise OtherShapeError(OTHER_SHAPE)
     return steps
 
 
@@ -223,11 +223,11 @@ def _loaded(path: Path, named: dict[str, Any]) -> list[np.ndarray]:
     """The named arrays. A file's word on shapes and types is compared with ours before an array is read."""
     with safe_open(path, "numpy") as file:
         if sorted(file.keys()) != sorted(named):
-            raise CheckpointError(OTHER_SHAPE)
+            raise OtherShapeError(OTHER_SHAPE)
         for name, leaf in named.items():
             part = file.get_slice(name)
             if (tuple(part.get_shape()), part.get_dtype()) != (leaf.shape, _TYPES.get(np.dtype(leaf.dtype).name)):
-                raise CheckpointError(OTHER_SHAPE)
+                raise OtherShapeError(OTHER_SHAPE)
         return [file.get_tensor(name) for name in named]
 
 
@@ -252,7 +252,7 @@ def _formerly(path: Path, named: dict[str, Any]) -> list[np.ndarray]:
         spec = {"driver": "zarr", "kvstore": {"driver": "ocdbt", "base": base, "path": f"{name}/"}}
         store = tensorstore.open(spec, open=True, read=True).result()
         if (store.shape, store.dtype.numpy_dtype) != (leaf.shape, leaf.dtype):
-            raise CheckpointError(OTHER_SHAPE)
+            raise OtherShapeError(OTHER_SHAPE)
         parts = store.chunk_layout.read_chunk.shape or ()  # none for a single number
         if any(part > whole for part, whole in zip(parts, leaf.shape, strict=True)):
             raise ContentError(f"the parts of its array {name} are larger than the array")

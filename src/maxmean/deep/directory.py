@@ -39,6 +39,10 @@ class BusyError(CheckpointError):
     """Another process trains in the directory."""
 
 
+class OtherShapeError(CheckpointError):
+    """The directory is of another training, or of the same one on another kind of device."""
+
+
 def check_name(folder: Path) -> None:
     """Refuse a name that not all can write who write there."""
     try:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from rich.console import Console
 
+from ..errors import MaxmeanError
 from ..storage import as_parquet
 from .experiment import Experiment, Shard
 
@@ -56,10 +57,12 @@ class ShardEngine(Protocol):
 
 
 def compute(task: Task, console: Console | None = None) -> TaskResult:
-    """Compute one shard. Whatever goes wrong in it is an outcome, not an exception."""
+    """Compute one shard. Whatever goes wrong in it is an outcome: a sentence that says what to do, or a fault with its trace."""
     begin = time.perf_counter()
     try:
         table = task.experiment.resume(task.settings, task.shard.part, task.shard.rng(), task.folder, console)
         return TaskResult(task.shard, as_parquet(table), time.perf_counter() - begin)
+    except MaxmeanError as error:  # its sentence says what to do
+        return TaskResult(task.shard, None, time.perf_counter() - begin, str(error))
     except Exception:
         return TaskResult(task.shard, None, time.perf_counter() - begin, traceback.format_exc(limit=-3))

@@ -288,6 +288,7 @@ class MinAtarStudy(Experiment[Settings]):
         """The seeds are the runs' own, so that all agents meet the same luck."""
         from .... import deep
         from ....deep.core.memory import TooLargeError
+        from ....deep.directory import OtherShapeError
 
         rates = rates_of(part)
         try:
@@ -308,6 +309,8 @@ class MinAtarStudy(Experiment[Settings]):
             if len(rates) == 1:
                 raise
             raise LabError(f"{error}; {SMALLER}") from None
+        except OtherShapeError as error:
+            raise LabError(f"{error}, or remove {str(folder)!r} to train this group from its beginning") from None
         if not found.finished:
             raise KeyboardInterrupt
         keys = ["step", "variant", "learning_rate", "seed"]

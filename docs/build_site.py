@@ -60,12 +60,18 @@ def on_page_content(content: str, **_: Any) -> str:
 
 
 @cache
-def drawn_map(experiment: str) -> str:
-    """Which estimator has the least error, as a picture."""
+def shipped(experiment: str) -> Results[Any]:
+    """The results of an experiment that come with the package."""
     results = load_best(Store(SHIPPED, create=False), EXPERIMENTS[experiment])
     if results is None:
-        raise RuntimeError(f"the map of {experiment} does not ship with this package")
-    return f'<figure class="curve">{inline_svg(MAPS[experiment](results), experiment)}</figure>'
+        raise RuntimeError(f"the results of {experiment} do not ship with this package")
+    return results
+
+
+@cache
+def drawn_map(experiment: str) -> str:
+    """Which estimator has the least error, as a picture."""
+    return f'<figure class="curve">{inline_svg(MAPS[experiment](shipped(experiment)), experiment)}</figure>'
 
 
 def formula(latex: str, *, block: bool) -> str:
@@ -80,24 +86,15 @@ def formula(latex: str, *, block: bool) -> str:
 
 
 @cache
-def study() -> Results[Any]:
-    """The shipped MinAtar study."""
-    results = load_best(Store(SHIPPED, create=False), EXPERIMENTS["minatar"])
-    if results is None:
-        raise RuntimeError("the MinAtar study does not ship with this package")
-    return results
-
-
-@cache
 def long_curves(game: str) -> str:
     """Return, bias and alpha over the longer runs of a game."""
-    return f'<figure class="curve">{inline_svg(long_figure(study(), game), game)}</figure>'
+    return f'<figure class="curve">{inline_svg(long_figure(shipped("minatar"), game), game)}</figure>'
 
 
 @cache
 def curve(agent: str) -> str:
     """Test return and bias of an agent's variants over time in each game, and their means over the last tenth."""
-    table = study().table
+    table = shipped("minatar").table
     own = table[(table["agent"] == agent) & (table["learning_rate"] == MIDDLE_RATE)]
     if own.empty:
         raise ValueError(f"there is no curve of {agent!r} in the shipped study")

@@ -30,7 +30,7 @@ from maxmean.lab.store import Store
 CLASSES = "<!-- classes -->"
 MAP = re.compile(r"<!-- map: ([a-z-]+) -->")
 MAPS: dict[str, Callable[[Results[Any]], Figure]] = {"which": estimator_map, "ads": region_map}
-CURVE = re.compile(r"<!-- curve: ([a-z-]+) -->")
+CURVE = re.compile(r"<!-- curve: ([a-z*-]+) -->")
 LONG = re.compile(r"<!-- five million steps: ([a-z_]+) -->")
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.S)
 ROLE = re.compile(r":(?:func|class|mod|meth|data|attr):`~?([^`]+)`")

@@ -11,15 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from agent_tables import bias_table, return_table
 from page_parts import as_cell, as_table, game_title, with_interval
 
 from maxmean.lab.claims import MARGIN, NOT_JUDGED, Measured, Verdict
 from maxmean.lab.experiment import Results
 from maxmean.lab.experiments import EXPERIMENTS
 from maxmean.lab.experiments.minatar.ends import Ends
-from maxmean.lab.experiments.minatar.parts import near_zero
+from maxmean.lab.experiments.minatar.parts import LOWEST, near_zero
 from maxmean.lab.experiments.minatar.study import Settings
-from maxmean.lab.experiments.minatar.variants import ADAPTIVE, PAIRED, power
+from maxmean.lab.experiments.minatar.variants import ADAPTIVE, LABELS, PAIRED, power
 
 COMPARED = {
     "D1": [("breakout", "dqn", "ddqn"), ("seaquest", "dqn", "ddqn")],
@@ -30,6 +31,8 @@ BEST_OF_OTHERS = re.compile(r"(?P<what>.*the best of \d+ others?) \((?P<name>.*)
 """A part that compares with the best of several agents, and which that was."""
 FIFTH = 200_000
 """Steps of a fifth of the first million."""
+WITH_PAIRED = ("ke-bdqn", LOWEST, ADAPTIVE, *(LABELS[name] for name in PAIRED))
+"""The agents beyond the paper, and those of the paper that they are compared with."""
 CLOSEST = ("scdqn(2)", "scdqn(3)", "te-bdqn(0.2)", "te-bdqn(0.3)")
 """The agents without adaptation whose bias is nearest to zero."""
 
@@ -42,6 +45,9 @@ def note_tables(study: Results[Any], judged: Sequence[Verdict]) -> dict[str, str
         "run": run_table(study.settings, EXPERIMENTS["minatar"].settings("paper")),
         "groups": group_table(study.settings),
         "seeds": seeds_table(study),
+        "beyond": beyond_table(judged),
+        "paired biases": bias_table(study, ends, WITH_PAIRED),
+        "paired returns": return_table(ends, WITH_PAIRED),
         "judged": judged_table(judged, study.settings.steps),
         "longer": longer_table(study),
         "devices": devices_table(study),
@@ -79,7 +85,7 @@ def _runs(settings: Settings, *, beyond: bool = False) -> Counter[int]:
     """How many runs of the paper's agents, or of others, there are by their number of steps."""
     found: Counter[int] = Counter()
     for group in settings.groups:
-        agents = [name for name in group.agents if (name == PAIRED) == beyond]
+        agents = [name for name in group.agents if (name in PAIRED) == beyond]
         each = len(group.learning_rates) * len(group.seeds_among(settings.seeds))
         found[group.steps_among(settings.steps)] += len(agents) * each
     return +found
@@ -112,6 +118,13 @@ def seeds_table(study: Results[Any]) -> str:
     return as_table(
         ["margin [95% interval]", f"first {few} seeds", f"{more} further ones", f"all {every}, judged"], rows
     )
+
+
+def beyond_table(judged: Sequence[Verdict]) -> str:
+    """The claims beyond the paper about MinAtar's agents."""
+    own = [verdict for verdict in judged if verdict.beyond and verdict.experiment == "minatar"]
+    rows = [[verdict.id, as_cell(verdict.statement), f"**{verdict.label}**"] for verdict in own]
+    return as_table(["claim", "says", "verdict"], rows, right=False)
 
 
 def judged_table(judged: Sequence[Verdict], usual: int) -> str:

@@ -243,7 +243,7 @@ def test_every_claim_so_far_is_spoken_to_once() -> None:
         "T1",
         *(f"E{k}" for k in range(1, 4)),
         *(f"D{k}" for k in range(1, 8)),
-        *(f"X{k}" for k in range(1, 3)),
+        *(f"X{k}" for k in range(1, 6)),
     ]
 
 

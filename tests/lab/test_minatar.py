@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import count, product
@@ -41,7 +41,7 @@ from maxmean.lab.experiments.minatar.ends import mean_over_games
 from maxmean.lab.experiments.minatar.figures import fifths_figure, game_figure, long_figure
 from maxmean.lab.experiments.minatar.forecast import Cost
 from maxmean.lab.experiments.minatar.groups import Group
-from maxmean.lab.experiments.minatar.study import LONGER, Settings, make_agent, training_settings
+from maxmean.lab.experiments.minatar.study import GAMES, LONGER, Settings, make_agent, training_settings
 from maxmean.lab.experiments.minatar.trial import Trial, Trials
 from maxmean.lab.experiments.minatar.variants import (
     ADAPTIVE,
@@ -55,6 +55,7 @@ from maxmean.lab.experiments.minatar.variants import (
     VARIANTS,
     middle_rate,
 )
+from maxmean.lab.figures import colour_of
 from maxmean.lab.gpu import Gpu, Load, Sharing
 from maxmean.lab.progress import Silent, make_reporter
 from maxmean.lab.run import SHIPPED, ExperimentJob, left_to_do, load, reproduce
@@ -373,20 +374,33 @@ def test_the_shipped_longer_runs_are_judged_where_they_are_complete(shipped: Res
 
 
 def test_claims_beyond_the_paper_compare_what_was_run(shipped: Results[Settings]) -> None:
-    """From the tables by hand: the mean of the last tenth, in the games that have both agents."""
+    """From the tables by hand: the means of the last tenth in every game, all of which have all agents."""
     found = {verdict.id: verdict for verdict in judge(MINATAR, shipped) if verdict.beyond}
-    assert {*found} == {"X1", "X2"}
+    assert {*found} == {"X1", "X2", "X3", "X4", "X5"}
     late = shipped.table[(shipped.table["step"] > 900_000) & (shipped.table["learning_rate"] == MIDDLE_RATE)]
-    means = late.groupby(["game", "variant"])[["test_return", "bias"]].mean()
-    games = {game for game, variant in means.index if variant == "ke*-bdqn"}
-    parts = found["X1"].parts
-    assert {name.split(":")[0] for name in (*parts.hold, *parts.open, *parts.fail)} == games
-    for game in games:
-        paired, plain = (means.loc[game, name] for name in ("ke*-bdqn", "ke-bdqn"))
-        gap = found["X1"].measured[f"margin: {game}: return of KE*-BDQN above KE-BDQN's"].value
-        assert gap == pytest.approx(paired["test_return"] - plain["test_return"], rel=1e-4)
-        nearer = found["X2"].measured[f"margin: {game}: |bias| of KE*-BDQN below KE-BDQN's"].value
-        assert nearer == pytest.approx(abs(plain["bias"]) - abs(paired["bias"]), rel=1e-3)
+    means = late.groupby(["game", "variant"])[["test_return", "bias", "value", "alpha"]].mean()
+    for game in GAMES:
+        of = means.loc[game].to_dict("index")
+        ke, te, ada = (of[name] for name in ("ke-bdqn", "te-bdqn(0.1)", "ada-te-bdqn(0.0001)"))
+        paired_ke, paired_te, paired_ada_te, paired_ada_ke = (of[LABELS[name]] for name in PAIRED)
+        by_hand = {
+            "X1": {"return of KE*-BDQN above KE-BDQN's": paired_ke["test_return"] - ke["test_return"]},
+            "X2": {"|bias| of KE*-BDQN below KE-BDQN's": abs(ke["bias"]) - abs(paired_ke["bias"])},
+            "X3": {"bias of TE*-BDQN(0.1) above TE-BDQN(0.1)'s": paired_te["bias"] - te["bias"]},
+            "X4": {
+                "|bias| of Ada-TE*-BDQN below 10% of its mean Q": 0.1 * paired_ada_te["value"]
+                - abs(paired_ada_te["bias"]),
+                "alpha of Ada-TE*-BDQN ends below Ada-TE-BDQN's": ada["alpha"] - paired_ada_te["alpha"],
+            },
+            "X5": {"|bias| of Ada-KE*-BDQN below KE*-BDQN's": abs(paired_ke["bias"]) - abs(paired_ada_ke["bias"])},
+        }
+        for claim, expected in by_hand.items():
+            margins = {name: each.value for name, each in found[claim].measured.items() if name.startswith(MARGIN)}
+            own = {name: value for name, value in margins.items() if name.startswith(f"{MARGIN}{game}: ")}
+            assert own == pytest.approx(
+                {f"{MARGIN}{game}: {name}": value for name, value in expected.items()}, rel=2e-3
+            )
+            assert len(margins) == len(GAMES) * len(own)
 
 
 def test_further_groups_belong_to_the_games_that_are_chosen() -> None:
@@ -536,18 +550,34 @@ BIASES = {
 SLOW = 1e-5
 
 
-def agreeing(wrong: tuple[str, str, float, str] | None = None, slow: float = 0.4) -> Results[Any]:
+BEYOND: dict[str, dict[str, float]] = {
+    "ke*-bdqn": {"test_return": 15.0, "bias": 1.0},
+    "te*-bdqn(0.1)": {"bias": 1.0},
+    "ada-te*-bdqn(0.0001)": {"bias": 0.0, "alpha": 0.1},
+    "ada-ke*-bdqn(0.0001)": {"bias": -0.5},
+}
+"""What the agents beyond the paper have where the claims about them hold."""
+
+
+def agreeing(
+    wrong: tuple[str, str, float, str] | None = None,
+    slow: float = 0.4,
+    beyond: Mapping[str, Mapping[str, float]] | None = None,
+) -> Results[Any]:
     """A study in which all claims hold, at its end alone: before it everything is the other way round.
 
     ``wrong`` is what is different: a variant, a column, its value, and the game or all; ``slow`` the share of the return that
-    the smallest learning rate brings.
+    the smallest learning rate brings; ``beyond`` what agents have that are not the paper's.
     """
     rows = []
-    for game, rate, label, seed in product(("breakout", "space_invaders"), (SLOW, 10**-4.5), BIASES, range(5)):
+    more = beyond or {}
+    variants = (*BIASES, *more)
+    for game, rate, label, seed in product(("breakout", "space_invaders"), (SLOW, 10**-4.5), variants, range(5)):
         row = {
             "test_return": 14.0 if label == "ke-bdqn" else 12.0 if "bdqn" in label else 10.0,
-            "bias": float(BIASES[label]),
+            "bias": float(BIASES.get(label, 0)),
             "alpha": 0.3,
+            **more.get(label, {}),
         }
         if wrong is not None and label == wrong[0] and wrong[3] in (game, "all"):
             row[wrong[1]] = wrong[2]
@@ -563,7 +593,43 @@ def agreeing(wrong: tuple[str, str, float, str] | None = None, slow: float = 0.4
 def test_all_claims_hold_where_all_is_as_the_paper_says() -> None:
     found = judge(MINATAR, agreeing())
     assert {each.id: each.verdict for each in found if not each.beyond} == {f"D{i}": "holds" for i in range(1, 8)}
-    assert {each.note for each in found if each.beyond} == {"KE*-BDQN was not run."}
+    assert {each.id: each.note for each in found if each.beyond} == {
+        "X1": "No game was run with both ke*-bdqn and ke-bdqn.",
+        "X2": "No game was run with both ke*-bdqn and ke-bdqn.",
+        "X3": "No game was run with both te*-bdqn(0.1) and te-bdqn(0.1).",
+        "X4": "No game was run with both ada-te*-bdqn(0.0001) and ada-te-bdqn(0.0001).",
+        "X5": "No game was run with both ada-ke*-bdqn(0.0001) and ke*-bdqn.",
+    }
+
+
+def test_all_claims_beyond_the_paper_hold_where_all_is_as_they_say() -> None:
+    """And the paper's too, which these agents have no part in. A game without them is named, and the other one decides."""
+    study = agreeing(beyond=BEYOND)
+    found = judge(MINATAR, study)
+    assert {each.verdict for each in found} == {"holds"}
+    one = study.table[(study.table["game"] == "breakout") | study.table["variant"].isin(BIASES)]
+    notes = {each.id: each.note for each in judge(MINATAR, replace(study, table=one)) if each.beyond}
+    assert notes["X3"] == "Not run with both te*-bdqn(0.1) and te-bdqn(0.1): space_invaders."
+    assert {each.verdict for each in judge(MINATAR, replace(study, table=one))} == {"holds"}
+
+
+@pytest.mark.parametrize(
+    ("claim", "wrong"),
+    [
+        ("X1", ("ke*-bdqn", "test_return", 13, "breakout")),
+        ("X2", ("ke*-bdqn", "bias", 3, "space_invaders")),
+        ("X2", ("ke*-bdqn", "bias", -3, "breakout")),
+        ("X3", ("te*-bdqn(0.1)", "bias", -6, "space_invaders")),
+        ("X4", ("ada-te*-bdqn(0.0001)", "bias", 1.5, "breakout")),
+        ("X4", ("ada-te*-bdqn(0.0001)", "bias", -1.5, "space_invaders")),
+        ("X4", ("ada-te*-bdqn(0.0001)", "alpha", 0.35, "breakout")),
+        ("X5", ("ada-ke*-bdqn(0.0001)", "bias", -1.5, "breakout")),
+        ("X5", ("ada-ke*-bdqn(0.0001)", "bias", 1.5, "space_invaders")),
+    ],
+    ids=str,
+)
+def test_each_part_of_a_claim_beyond_the_paper_can_fail(claim: str, wrong: tuple[str, str, float, str]) -> None:
+    assert refuted(agreeing(wrong, beyond=BEYOND), claim)
 
 
 @pytest.mark.parametrize(
@@ -915,7 +981,7 @@ def test_agents_that_are_not_the_papers_may_have_any_label() -> None:
 
 def test_the_fifteen_variants_are_called_what_the_agents_say() -> None:
     assert {name: make_agent(name).label for name in LABELS} == LABELS
-    papers = [label for name, label in LABELS.items() if name != PAIRED]
+    papers = [label for name, label in LABELS.items() if name not in PAIRED]
     assert sorted(VARIANTS) == sorted(papers) == sorted(label for column in COLUMNS for label in column)
     assert len(set(VARIANTS)) == 15
 
@@ -924,8 +990,8 @@ def test_the_shipped_study_is_complete_and_of_the_present_settings(shipped: Resu
     found = shipped
     assert found.missing == 0
     assert found.settings == MINATAR.settings("study")
-    # 16 agents on 5 games, 8 and 4 with other learning rates, with 5 seeds; 15 more seeds of 8; 100 tests
-    assert len(found.table) == ((16 * 5 + 8 + 4) * 5 + 8 * 15) * 100
+    # the paper's 15 agents and 4 others on 5 games, 8 and 4 with other rates, with 5 seeds; 15 more seeds of 8; 100 tests
+    assert len(found.table) == (((15 + 4) * 5 + 8 + 4) * 5 + 8 * 15) * 100
     assert not found.table.duplicated(["game", "learning_rate", "variant", "seed", "step"]).any()
     assert (found.table["diverged"] == -1).all()
 
@@ -1031,6 +1097,17 @@ def test_figures_show_the_rate_that_is_judged_and_agents_that_are_not_the_papers
     lines = {line.get_label(): line for ax in axes for line in ax.lines}
     assert {*two["variant"]} <= {*lines}
     np.testing.assert_allclose(np.asarray(lines["te-bdqn(0.05)"].get_ydata(), float), 1000 * 10**-4.5)
+
+
+def test_agents_that_are_not_the_papers_have_a_column_of_their_own() -> None:
+    """Each in the colour of the agent without the star; a study without them has the paper's three columns."""
+    study = agreeing(beyond=BEYOND)
+    assert len(game_figure(agreeing(), "breakout").axes) == 4 * 3
+    axes = np.reshape(game_figure(study, "breakout").axes, (4, 4))
+    assert [{line.get_label() for line in ax.lines if line.get_label() in BEYOND} for ax in axes[1, :3]] == [set()] * 3
+    assert {line.get_label() for line in axes[1, 3].lines} == {*BEYOND}
+    for label in BEYOND:
+        assert colour_of(label) == colour_of(label.replace("*", ""))
 
 
 def in_three_rates() -> Results[Any]:

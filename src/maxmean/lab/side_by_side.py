@@ -1,4 +1,4 @@
-"""Shards side by side on one GPU, each in a process of its own: none of its numbers depends on what runs beside it."""
+"""Shards side by side on one GPU, each in a process of its own, which draws the same random numbers whatever runs beside it."""
 
 from __future__ import annotations
 

@@ -1,54 +1,103 @@
-"""Claims of ours about MinAtar (X1, X2): what the covariances of the heads change, in the last tenth of training.
+"""Claims of ours about MinAtar (X1 to X5): what the covariances of the heads change, in the last tenth of training.
 
 The heads are trained on the same data: their values go up and down together, and a difference of two actions is known better than
-the paper's statistic says, which takes them for independent. KE*-BDQN is KE-BDQN with the covariances.
+the paper's statistic says, which takes them for independent. An agent with a star in its name is the one without it, with the
+covariances.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 from ...claims import BEYOND, Finding, Measured
 from .claims import from_what_was_run
 from .ends import Ends, NotRunError, listed
+from .parts import LOWEST, UNBIASED, near_zero
 from .study import MinAtarStudy
-from .variants import PAIRED
+from .variants import ADAPTIVE, PAIRED_ADA_KE, PAIRED_ADA_TE, PAIRED_KE, PAIRED_TE
 
 PLAIN = "ke-bdqn"
+
+Compare = Callable[[Ends, str], dict[str, Measured]]
+"""What a claim compares in one game."""
 
 
 @MinAtarStudy.claim("X1", "KE*-BDQN has a higher return than KE-BDQN", BEYOND)
 @from_what_was_run
 def _x1(ends: Ends) -> Finding:
-    margins, numbers = {}, {}
-    games, note = _compared(ends)
-    for game in games:
-        paired, plain = (ends("test_return", game, name) for name in (PAIRED, PLAIN))
-        margins[f"{game}: return of KE*-BDQN above KE-BDQN's"] = Measured.difference(paired, plain)
-        numbers[f"{game}: return of {PAIRED}"] = Measured.mean(paired)
-        numbers[f"{game}: return of {PLAIN}"] = Measured.mean(plain)
-    return Finding(margins, numbers, note)
+    return _by_game(ends, (PAIRED_KE, PLAIN), _higher_return, ("test_return",))
+
+
+def _higher_return(ends: Ends, game: str) -> dict[str, Measured]:
+    paired, plain = (ends("test_return", game, name) for name in (PAIRED_KE, PLAIN))
+    return {"return of KE*-BDQN above KE-BDQN's": Measured.difference(paired, plain)}
 
 
 @MinAtarStudy.claim("X2", "the bias of KE*-BDQN is nearer to zero than KE-BDQN's", BEYOND)
 @from_what_was_run
 def _x2(ends: Ends) -> Finding:
-    margins, numbers = {}, {}
-    games, note = _compared(ends)
-    for game in games:
-        paired, plain = (ends("bias", game, name) for name in (PAIRED, PLAIN))
-        # The size of a mean bias, with its interval: as clear as the runs agree on its sign.
-        sizes = (np.sign(values.mean()) * values for values in (plain, paired))
-        margins[f"{game}: |bias| of KE*-BDQN below KE-BDQN's"] = Measured.difference(*sizes)
-        numbers[f"{game}: bias of {PAIRED}"] = Measured.mean(paired)
-        numbers[f"{game}: bias of {PLAIN}"] = Measured.mean(plain)
-    return Finding(margins, numbers, note)
+    nearer = partial(_nearer_to_zero, near=PAIRED_KE, far=PLAIN, said="|bias| of KE*-BDQN below KE-BDQN's")
+    return _by_game(ends, (PAIRED_KE, PLAIN), nearer, ("bias",))
 
 
-def _compared(ends: Ends) -> tuple[list[str], str]:
-    """The games that both were run on, and a sentence about those that they were not."""
-    games = ends.games_with(PAIRED, PLAIN)
+@MinAtarStudy.claim("X3", "the bias of TE*-BDQN(0.1) is above TE-BDQN(0.1)'s", BEYOND)
+@from_what_was_run
+def _x3(ends: Ends) -> Finding:
+    return _by_game(ends, (PAIRED_TE, LOWEST), _larger_bias, ("bias",))
+
+
+def _larger_bias(ends: Ends, game: str) -> dict[str, Measured]:
+    paired, plain = (ends("bias", game, name) for name in (PAIRED_TE, LOWEST))
+    return {"bias of TE*-BDQN(0.1) above TE-BDQN(0.1)'s": Measured.difference(paired, plain)}
+
+
+@MinAtarStudy.claim(
+    "X4",
+    "Ada-TE*-BDQN with step size 1e-4 is approximately unbiased, and its alpha ends below Ada-TE-BDQN's",
+    BEYOND,
+)
+@from_what_was_run
+def _x4(ends: Ends) -> Finding:
+    return _by_game(ends, (PAIRED_ADA_TE, ADAPTIVE), _repaired, ("bias", "alpha"))
+
+
+def _repaired(ends: Ends, game: str) -> dict[str, Measured]:
+    bias, value = (ends(column, game, PAIRED_ADA_TE) for column in ("bias", "value"))
+    paired, plain = (ends("alpha", game, name) for name in (PAIRED_ADA_TE, ADAPTIVE))
+    return {
+        f"|bias| of Ada-TE*-BDQN below {UNBIASED:.0%} of its mean Q": near_zero(bias, value.mean()),
+        "alpha of Ada-TE*-BDQN ends below Ada-TE-BDQN's": Measured.difference(plain, paired),
+    }
+
+
+@MinAtarStudy.claim("X5", "the bias of Ada-KE*-BDQN with step size 1e-4 is nearer to zero than KE*-BDQN's", BEYOND)
+@from_what_was_run
+def _x5(ends: Ends) -> Finding:
+    said = "|bias| of Ada-KE*-BDQN below KE*-BDQN's"
+    nearer = partial(_nearer_to_zero, near=PAIRED_ADA_KE, far=PAIRED_KE, said=said)
+    return _by_game(ends, (PAIRED_ADA_KE, PAIRED_KE), nearer, ("bias",))
+
+
+def _nearer_to_zero(ends: Ends, game: str, near: str, far: str, said: str) -> dict[str, Measured]:
+    """How much nearer the mean bias of one agent is: its size has an interval, as clear as the runs agree on its sign."""
+    sizes = (np.sign(values.mean()) * values for values in (ends("bias", game, name) for name in (far, near)))
+    return {said: Measured.difference(*sizes)}
+
+
+def _by_game(ends: Ends, names: tuple[str, str], compare: Compare, columns: tuple[str, ...]) -> Finding:
+    """What is compared in each of the games that both agents were run on, with these columns of each."""
+    games, both = ends.games_with(*names), " and ".join(names)
     if not games:
-        raise NotRunError("KE*-BDQN was not run.")
+        raise NotRunError(f"No game was run with both {both}.")
+    margins = {f"{game}: {said}": found for game in games for said, found in compare(ends, game).items()}
+    numbers = {
+        f"{game}: {column.removeprefix('test_')} of {name}": Measured.mean(ends(column, game, name))
+        for game in games
+        for column in columns
+        for name in names
+    }
     missing = [game for game in ends.games if game not in games]
-    return games, f"KE*-BDQN was not run on {listed(missing)}." if missing else ""
+    return Finding(margins, numbers, f"Not run with both {both}: {listed(missing)}." if missing else "")

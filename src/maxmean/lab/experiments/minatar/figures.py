@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 APART = 1.04
 """So far apart are the marks of two variants at one learning rate, as a factor."""
+WIDTH = 11 / 3
+"""Of a column, in inches."""
 POINTS = 50
 """So many points a curve of longer runs has at most: single tests would hide one agent behind another."""
 STYLES = ("-", "--", "-.")
@@ -36,9 +38,10 @@ def game_figure(results: Results[Settings], game: str) -> Figure:
     table = results.table[results.table["game"] == game]
     rates = sorted(table["learning_rate"].unique())
     middle = middle_rate(results.settings.learning_rates)
-    figure, axes = canvas(4, 3, width=11, height=2.4, sharey="row")
+    columns = _columns(table)
+    figure, axes = canvas(4, len(columns), width=WIDTH * len(columns), height=2.4, sharey="row")
     rng = np.random.default_rng(0)
-    for column, labels in zip(axes.T, _columns(table), strict=True):
+    for column, labels in zip(axes.T, columns, strict=True):
         if labels:
             _final_returns(column[0], table, labels, rates, rng)
         else:
@@ -52,10 +55,11 @@ def rates_figure(results: Results[Settings], game: str) -> Figure:
     """The paper's figure of a game with the other learning rates: return, bias and alpha over time with each."""
     table = results.table[results.table["game"] == game]
     rates = sorted({*table["learning_rate"]} - {middle_rate(results.settings.learning_rates)})
-    figure, axes = canvas(3 * len(rates), 3, width=11, height=2.4, sharey="row")
+    columns = _columns(table[table["learning_rate"].isin(rates)])
+    figure, axes = canvas(3 * len(rates), len(columns), width=WIDTH * len(columns), height=2.4, sharey="row")
     rng = np.random.default_rng(0)
     for row, rate in enumerate(rates):
-        for column, labels in zip(axes[3 * row : 3 * row + 3].T, _columns(table), strict=True):
+        for column, labels in zip(axes[3 * row : 3 * row + 3].T, columns, strict=True):
             _over_time(column, table[table["learning_rate"] == rate], labels, rate, rng)
     figure.suptitle(_title(results, table[table["learning_rate"].isin(rates)]), fontsize=10)
     return figure
@@ -64,16 +68,17 @@ def rates_figure(results: Results[Settings], game: str) -> Figure:
 def fifths_figure(results: Results[Settings]) -> Figure:
     """Where the bias sits: its mean at the end of training, by fifths of the predicted value."""
     games = results.settings.games
-    figure, axes = canvas(len(games), 3, width=11, height=3.0, sharey="row")
     last = at_the_end(results)
+    last = last[last["learning_rate"] == middle_rate(results.settings.learning_rates)]
+    columns = _columns(last)
+    figure, axes = canvas(len(games), len(columns), width=WIDTH * len(columns), height=3.0, sharey="row")
     for row, game in enumerate(games):
-        own = last[last["game"] == game]
-        own = own[own["learning_rate"] == middle_rate(results.settings.learning_rates)]
-        for ax, labels in zip(axes[row], _columns(own), strict=True):
+        means = last[last["game"] == game].groupby("variant")[[f"bias_fifth_{i}" for i in range(5)]].mean()
+        for ax, column in zip(axes[row], columns, strict=True):
+            labels = [label for label in column if label in means.index]
             if not labels:
                 ax.set_axis_off()
                 continue
-            means = own.groupby("variant")[[f"bias_fifth_{i}" for i in range(5)]].mean()
             for k, label in enumerate(labels):
                 line(ax, range(1, 6), means.loc[label], label, k)
             ax.axhline(0, color=GREY, lw=0.8)
@@ -145,11 +150,11 @@ def _adapts(runs: pd.DataFrame) -> bool:
 
 
 def _columns(table: pd.DataFrame) -> list[list[str]]:
-    """The labels of each column."""
+    """The labels of each column: the paper's three, and one of what is not the paper's, if anything is."""
     known = sorted(table["variant"].unique())
     columns = [[label for label in known if label in own] for own in COLUMNS]
-    columns[-1] += [label for label in known if not any(label in column for column in columns)]  # not the paper's
-    return columns
+    beyond = [label for label in known if not any(label in own for own in COLUMNS)]
+    return [*columns, beyond] if beyond else columns
 
 
 def _title(results: Results[Settings], shown: pd.DataFrame) -> str:

@@ -61,8 +61,8 @@ LONGER = (
 )
 """What the study has of the paper's five million steps. A part of a claim is judged on them as soon as all runs that it compares
 are among them: :mod:`.lengths` has the rule."""
-NEW_AGENTS = tuple(f"{game}@10^-4.5 {PAIRED}" for game in GAMES)
-"""Agents that the paper does not have."""
+NEW_AGENTS = tuple(f"{game}@10^-4.5 {agents}" for agents in (PAIRED[0], " ".join(PAIRED[1:])) for game in GAMES)
+"""Agents that the paper does not have: KE*-BDQN, and those that were run after it."""
 FIFTHS = tuple(f"{name}_fifth_{fifth}" for name in ("value", "bias") for fifth in range(5))
 COUNTED = ("epsilon", "episodes", "bias_pairs", "diverged")
 MEASURED = ("test_return", "bias", "bias_error", "alpha", "scale", "loss", "value", "train_return", *FIFTHS)

@@ -20,9 +20,9 @@ def _label(name: str) -> str:
     return f"{kind}({float(number):g})" if colon else kind
 
 
-PAIRED = "ke*-bdqn"
+PAIRED = ("ke*-bdqn", "te*-bdqn:0.1", "ada-te*-bdqn:1e-4", "ada-ke*-bdqn:1e-4")
 """Beyond the paper: the same statistic with the covariances of the heads, which are trained on the same data."""
-LABELS = {name: _label(name) for name in (*SINGLE, *MAXMIN, *HEADS, PAIRED)}
+LABELS = {name: _label(name) for name in (*SINGLE, *MAXMIN, *HEADS, *PAIRED)}
 """How tables and figures call each of them: what :mod:`maxmean.deep` says, which takes JAX to ask."""
 VARIANTS = tuple(LABELS[name] for name in (*SINGLE, *MAXMIN, "bdqn", "ke-bdqn", *_TE, *_ADA))
 """The paper's, in the order of the claims' numbers."""
@@ -32,6 +32,7 @@ COLUMNS = tuple(
 )
 """The columns of the paper's figures."""
 ADAPTIVE, SLOWLY_ADAPTIVE = (LABELS[name] for name in _ADA)
+PAIRED_KE, PAIRED_TE, PAIRED_ADA_TE, PAIRED_ADA_KE = (LABELS[name] for name in PAIRED)
 
 MIDDLE_RATE = 10**-4.5
 """The learning rate of the paper's curves."""

@@ -12,9 +12,9 @@ from typing import Any
 
 import pandas as pd
 from agent_tables import bias_table, return_table
-from page_parts import as_cell, as_table, game_title, with_interval
+from page_parts import as_table, game_title, with_interval
 
-from maxmean.lab.claims import MARGIN, NOT_JUDGED, Measured, Verdict
+from maxmean.lab.claims import MARGIN, NOT_JUDGED, Measured, Verdict, as_markdown
 from maxmean.lab.experiment import Results
 from maxmean.lab.experiments import EXPERIMENTS
 from maxmean.lab.experiments.minatar.ends import Ends
@@ -123,7 +123,7 @@ def seeds_table(study: Results[Any]) -> str:
 def beyond_table(judged: Sequence[Verdict]) -> str:
     """The claims beyond the paper about MinAtar's agents."""
     own = [verdict for verdict in judged if verdict.beyond and verdict.experiment == "minatar"]
-    rows = [[verdict.id, as_cell(verdict.statement), f"**{verdict.label}**"] for verdict in own]
+    rows = [[verdict.id, as_markdown(verdict.statement), f"**{verdict.label}**"] for verdict in own]
     return as_table(["claim", "says", "verdict"], rows, right=False)
 
 
@@ -140,7 +140,7 @@ def judged_table(judged: Sequence[Verdict], usual: int) -> str:
             if best := BEST_OF_OTHERS.fullmatch(part):
                 part, said = best["what"], f"{found}<br>`{best['name']}`"
             if name.startswith(MARGIN) and comma and steps.endswith(" steps"):
-                rows.append([verdict.id, as_cell(part), "", said, steps.removesuffix(" steps")])
+                rows.append([verdict.id, as_markdown(part), "", said, steps.removesuffix(" steps")])
             elif name.startswith(NOT_JUDGED) and steps == f"{usual:,} steps":
                 rows[-1][2] = said  # it follows the margin that it stands beside
     head = ["claim", "margin [95% interval]", f"after {usual:,} steps", "judged", "on steps"]

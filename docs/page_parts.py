@@ -15,11 +15,6 @@ def as_table(head: Sequence[str], rows: Iterable[Sequence[str]], *, right: bool 
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def as_cell(text: str) -> str:
-    """A text that may have bars in it, for a table."""
-    return text.replace("|", "\\|")
-
-
 def game_title(game: str) -> str:
     """A game's name as one reads it."""
     return game.replace("_", " ").title()

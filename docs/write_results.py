@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 from agent_tables import agent_table, alpha_table, alphas_table, bias_table, rate_table, return_table
 from minatar_note import note_tables
-from page_parts import as_cell, as_table, between_marks
+from page_parts import as_table, between_marks
 
-from maxmean.lab.claims import BEYOND, Verdict, by_origin, tally
+from maxmean.lab.claims import BEYOND, Verdict, as_markdown, by_origin, tally
 from maxmean.lab.experiment import Results
 from maxmean.lab.experiments import EXPERIMENTS
 from maxmean.lab.experiments.ads.figures import errors_of as ad_errors
@@ -81,7 +81,9 @@ def verdict_table(judged: Sequence[Verdict], sentences: Mapping[str, Mapping[str
             raise ValueError(
                 f"{verdict.id} {verdict.verdict}, and its sentence was written for {sentence['verdict']}: see verdicts.toml"
             )
-        rows[verdict.beyond].append([verdict.id, as_cell(verdict.statement), f"**{verdict.label}**", sentence["found"]])
+        rows[verdict.beyond].append(
+            [verdict.id, as_markdown(verdict.statement), f"**{verdict.label}**", sentence["found"]]
+        )
     tables = [
         as_table(["claim", said, "verdict", "what we found"], rows[beyond], right=False)
         for said, beyond in (("the paper says", False), (BEYOND, True))
@@ -98,8 +100,8 @@ def numbers(judged: Sequence[Verdict]) -> str:
 def _folded(verdict: Verdict) -> str:
     where = BEYOND if verdict.beyond else f"section {verdict.where}"
     head = f"{verdict.id} {verdict.label} ({verdict.experiment}, {verdict.scale} scale, {where})"
-    note = f"{verdict.note}\n\n" if verdict.note else ""
-    rows = [[as_cell(name), str(number)] for name, number in verdict.listed.items()]
+    note = f"{as_markdown(verdict.note)}\n\n" if verdict.note else ""
+    rows = [[as_markdown(name), str(number)] for name, number in verdict.listed.items()]
     return (
         f'<details markdown="1">\n<summary>{head}</summary>\n\n{note}'
         f"{as_table(['measured', 'value [95% interval]'], rows)}\n</details>\n"

@@ -17,6 +17,7 @@ Where too little was measured, a claim is not judged at all, see :func:`large_en
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -373,20 +374,27 @@ def markdown(verdicts: Sequence[Verdict]) -> str:
 
 def _markdown(verdicts: Sequence[Verdict]) -> str:
     lines = ["| claim | statement | verdict | scale | experiment |", "|---|---|---|---|---|"]
-    lines += [f"| {v.id} | {_cell(v.statement)} | **{v.label}** | {v.scale} | `{v.experiment}` |" for v in verdicts]
+    lines += [
+        f"| {v.id} | {as_markdown(v.statement)} | **{v.label}** | {v.scale} | `{v.experiment}` |" for v in verdicts
+    ]
     for v in verdicts:
         lines += [
             "",
             f"### {v.id}: {v.label}",
             "",
-            f"{escaped(v.statement)}{'' if v.beyond else f' (section {v.where})'}.",
+            f"{as_markdown(v.statement)}{'' if v.beyond else f' (section {v.where})'}.",
             "",
         ]
-        lines += [escaped(v.note), ""] if v.note else []
+        lines += [as_markdown(v.note), ""] if v.note else []
         lines += ["| measured | value [95% interval] |", "|---|---|"]
-        lines += [f"| {_cell(name)} | {number} |" for name, number in v.listed.items()]
+        lines += [f"| {as_markdown(name)} | {number} |" for name, number in v.listed.items()]
     return "\n".join(lines) + "\n"
 
 
-def _cell(text: str) -> str:
-    return escaped(text).replace("|", "\\|")
+def as_markdown(text: str) -> str:
+    r"""A text in Markdown, in a table or outside, that is shown as it is.
+
+    >>> print(as_markdown("|bias| of KE*-BDQN"))
+    \|bias\| of KE\*-BDQN
+    """
+    return re.sub(r"([*|])", r"\\\1", escaped(text))

@@ -168,6 +168,22 @@ def test_what_adaptation_gains_from_covariances(
     assert clear == {("asterix", PAIRED_TE): True, ("freeway", PAIRED_TE): False}
 
 
+def test_the_best_agents_that_the_recommended_one_is_compared_with(study: Results[Settings]) -> None:
+    """For pictures, with 10^-4.5: the best of all agents of the study, and the shares of it on both pages."""
+    late = study.table[(study.table["step"] > 900_000) & (study.table["learning_rate"] == MIDDLE_RATE)]
+    means = late.groupby(["game", "variant"])["test_return"].mean()
+    row = re.compile(
+        r"^\| ([A-Z][\w ]*) \| 10\^-4\.5 \| ([\d.]+) \|.*\| ([\d.]+) \(`(.+)`\) \| ([\d.]+) \|$", flags=re.M
+    )
+    found = row.findall((DOCS / "notes" / "agents.md").read_text())
+    for game, own, best, agent, share in found:
+        of = means[game.lower().replace(" ", "_")]
+        assert (agent, float(best)) == (of.idxmax(), pytest.approx(of.max(), abs=0.5 if of.max() > 100 else 0.05))
+        assert share == f"{float(own) / of.max():.2f}"
+    assert len(found) == 5
+    assert f"| 10^-4.5 | {' | '.join(share for *_, share in found)} |" in (DOCS / "agents.md").read_text()
+
+
 def test_seconds_of_the_agents_with_a_star_are_those_of_the_manifests() -> None:
     row = re.compile(
         r"^\| three with a star, (\w+(?: Invaders)?)[^|]* \| 15 \| ([\d,]+) \| ([\d,]+) \| \|$", flags=re.M

@@ -20,7 +20,7 @@ from maxmean.lab.experiment import Results
 from maxmean.lab.experiments import EXPERIMENTS
 from maxmean.lab.experiments.ads.figures import region_map
 from maxmean.lab.experiments.minatar.ends import other_seeds
-from maxmean.lab.experiments.minatar.figures import long_figure
+from maxmean.lab.experiments.minatar.figures import long_figure, paired_figure
 from maxmean.lab.experiments.minatar.variants import MIDDLE_RATE
 from maxmean.lab.experiments.which import estimator_map
 from maxmean.lab.figures import canvas, caption, inline_svg, line
@@ -32,6 +32,7 @@ MAP = re.compile(r"<!-- map: ([a-z-]+) -->")
 MAPS: dict[str, Callable[[Results[Any]], Figure]] = {"which": estimator_map, "ads": region_map}
 CURVE = re.compile(r"<!-- curve: ([a-z*-]+) -->")
 LONG = re.compile(r"<!-- five million steps: ([a-z_]+) -->")
+PAIRED = "<!-- paired agents -->"
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.S)
 ROLE = re.compile(r":(?:func|class|mod|meth|data|attr):`~?([^`]+)`")
 
@@ -54,6 +55,7 @@ def class_table() -> str:
 def on_page_content(content: str, **_: Any) -> str:
     """Put curves and formulas in their places."""
     content = CURVE.sub(lambda found: curve(found[1]), content)
+    content = content.replace(PAIRED, paired_curves() if PAIRED in content else "")
     content = LONG.sub(lambda found: long_curves(found[1]), content)
     content = MAP.sub(lambda found: drawn_map(found[1]), content)
     return FORMULA.sub(lambda found: formula(html.unescape(found[2]), block=found[1] == "div"), content)
@@ -89,6 +91,12 @@ def formula(latex: str, *, block: bool) -> str:
 def long_curves(game: str) -> str:
     """Return, bias and alpha over the longer runs of a game."""
     return f'<figure class="curve">{inline_svg(long_figure(shipped("minatar"), game), game)}</figure>'
+
+
+@cache
+def paired_curves() -> str:
+    """Return, bias and what is adapted over time, of the agents with the paired statistic and of those without."""
+    return f'<figure class="curve">{inline_svg(paired_figure(shipped("minatar")), "paired")}</figure>'
 
 
 @cache

@@ -20,7 +20,7 @@ from maxmean.lab.experiments import EXPERIMENTS
 from maxmean.lab.experiments.minatar.ends import Ends
 from maxmean.lab.experiments.minatar.parts import LOWEST, near_zero
 from maxmean.lab.experiments.minatar.study import Settings
-from maxmean.lab.experiments.minatar.variants import ADAPTIVE, LABELS, PAIRED, power
+from maxmean.lab.experiments.minatar.variants import ADAPTIVE, LABELS, PAIRED, PAPERS, power
 
 COMPARED = {
     "D1": [("breakout", "dqn", "ddqn"), ("seaquest", "dqn", "ddqn")],
@@ -67,7 +67,11 @@ def run_table(study: Settings, paper: Settings) -> str:
     together = sum(steps * count for steps, count in (own + _runs(study, beyond=True)).items())
     rows = [
         ["games", str(len(paper.games)), f"the same {len(study.games)}"],
-        ["agents", f"{agents} variants", f"the same {len(study.single + study.maxmin + study.heads)}"],
+        [
+            "agents",
+            f"{agents} variants",
+            f"the same {len(study.single + study.maxmin + study.heads)}; {len(PAIRED)} beyond the paper",
+        ],
         ["steps", f"{paper.steps:,}", f"{study.steps:,}; {max(own):,} for the groups that say so"],
         ["seeds", str(paper.seeds), f"{study.seeds}; {more} for the groups that say so"],
         ["learning rates", *(", ".join(map(power, each.learning_rates)) for each in (paper, study))],
@@ -85,7 +89,7 @@ def _runs(settings: Settings, *, beyond: bool = False) -> Counter[int]:
     """How many runs of the paper's agents, or of others, there are by their number of steps."""
     found: Counter[int] = Counter()
     for group in settings.groups:
-        agents = [name for name in group.agents if (name in PAIRED) == beyond]
+        agents = [name for name in group.agents if (name not in PAPERS) == beyond]
         each = len(group.learning_rates) * len(group.seeds_among(settings.seeds))
         found[group.steps_among(settings.steps)] += len(agents) * each
     return +found

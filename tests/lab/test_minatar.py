@@ -23,6 +23,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from rich.console import Console
+from scipy.stats import trim_mean
 
 from inside import maxmean
 from maxmean import deep
@@ -38,7 +39,7 @@ from maxmean.lab.experiment import Results, Shard, plain
 from maxmean.lab.experiments import EXPERIMENTS
 from maxmean.lab.experiments.minatar import forecast, hours, parts, study, trial
 from maxmean.lab.experiments.minatar.ends import mean_over_games
-from maxmean.lab.experiments.minatar.figures import fifths_figure, game_figure, long_figure
+from maxmean.lab.experiments.minatar.figures import fifths_figure, game_figure, long_figure, paired_figure
 from maxmean.lab.experiments.minatar.forecast import Cost
 from maxmean.lab.experiments.minatar.groups import Group
 from maxmean.lab.experiments.minatar.study import GAMES, LONGER, Settings, make_agent, training_settings
@@ -129,7 +130,10 @@ def test_learning_rates_are_in_one_shard_or_each_in_its_own() -> None:
     assert [(part["learning_rate"], part["seeds"]) for part in cores[:4]] == [
         (rate, [seed]) for rate in (1e-5, 1e-4) for seed in (0, 1)
     ]
-    with pytest.raises(LabError, match=r"breakout with the learning rate 10\^-4 has the agent dqn twice$"):
+    with pytest.raises(
+        LabError,
+        match=r"breakout with the learning rate 10\^-4 has the agent dqn twice with the seed 0; .* is run anyway",
+    ):
         MINATAR.check(replace(settings, besides=("breakout@1e-3@1e-4 dqn",)))
     with pytest.raises(LabError, match="a group is written as GAME@LEARNING_RATE"):
         replace(settings, besides=("breakout@1e-3@ dqn",))
@@ -1110,6 +1114,27 @@ def test_agents_that_are_not_the_papers_have_a_column_of_their_own() -> None:
         assert colour_of(label) == colour_of(label.replace("*", ""))
 
 
+def test_agents_with_the_paired_statistic_are_drawn_beside_those_without(shipped: Results[Settings]) -> None:
+    """In every game return and bias of all, alpha and scale where they are adapted. A study without them has no such figure."""
+    axes = paired_figure(shipped).axes
+    assert len(axes) == 4 * len(GAMES)
+    plain = {"ke-bdqn", "te-bdqn(0.1)", "ada-te-bdqn(0.0001)"}
+    kinds = [{*BEYOND} | plain] * 2 + [{"ada-te-bdqn(0.0001)", "ada-te*-bdqn(0.0001)"}, {"ada-ke*-bdqn(0.0001)"}]
+    for k, ax in enumerate(axes):
+        lines = {label: line for line in ax.lines if not (label := str(line.get_label())).startswith("_")}
+        assert {*lines} == kinds[k % 4]
+        assert {label: line.get_linestyle() for label, line in lines.items()} == {
+            label: "--" if "*" in label else "-" for label in lines
+        }
+        points = {len(np.asarray(line.get_xdata())) for line in lines.values()}
+        assert points == {20 if k % 4 < 2 else 100}
+    assert "paired" not in MINATAR.figures(in_three_rates())
+    late = shipped.table[(shipped.table["game"] == "asterix") & (shipped.table["variant"] == "ada-ke*-bdqn(0.0001)")]
+    five = late[(late["step"] > 950_000) & (late["learning_rate"] == MIDDLE_RATE)].groupby("seed")["bias"].mean()
+    drawn = {str(line.get_label()): np.asarray(line.get_ydata(), float) for line in axes[1].lines}
+    assert drawn["ada-ke*-bdqn(0.0001)"][-1] == pytest.approx(trim_mean(five, 0.25), rel=1e-4)
+
+
 def in_three_rates() -> Results[Any]:
     """A study of two tests and two agents on Breakout, in which every number says where it belongs.
 
@@ -1252,7 +1277,7 @@ def test_what_runs_besides_and_what_does_not_is_said(monkeypatch: pytest.MonkeyP
     assert said.stdout == "the plan\n"
     assert " ".join(said.stderr.split()) == (
         "Besides every agent on every game: breakout@10^-4.5 ddqn seeds=5-19. --set besides= leaves that out. "
-        "Left out, since the game is not run: freeway@10^-5 dqn bdqn."
+        "Left out, since freeway is not run: 1 further group."
     )
     assert maxmean("reproduce", "minatar", "--set", "besides=", "--dry-run").stderr == ""
     assert maxmean("reproduce", "minatar", "--set", groups, "--dry-run", "--quiet").stderr == ""

@@ -13,7 +13,7 @@ from ...aggregate import band
 from ...figures import GREY, canvas, caption, colour_of, legend_below, line, logarithmic
 from .ends import at_the_end, other_seeds
 from .parts import ALPHA_RANGE
-from .variants import COLUMNS, middle_rate, power
+from .variants import COLUMNS, LABELS, PAIRED, middle_rate, power
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,6 +86,39 @@ def fifths_figure(results: Results[Settings]) -> Figure:
             caption(ax, f"{game}: bias", "fifth of the pairs, by predicted value")
             if row == len(games) - 1:  # below, where no line is
                 ax.legend(frameon=False, fontsize=7, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.2))
+    return figure
+
+
+def paired_figure(results: Results[Settings]) -> Figure:
+    """The agents with the paired statistic, dashed, beside those without it: return, bias, and what is adapted over time.
+
+    A point of return and bias is the mean of five successive tests.
+    """
+    rate = middle_rate(results.settings.learning_rates)
+    table = results.table[results.table["learning_rate"] == rate]
+    paired = [LABELS[name] for name in PAIRED]
+    labels = [label for star in paired for label in (star.replace("*", ""), star) if label in {*table["variant"]}]
+    table = table[table["variant"].isin(labels)]
+    games = [game for game in results.settings.games if game in {*table["game"]}]
+    titles = {"test_return": "test return", "bias": "bias of Q", "alpha": "alpha", "scale": "scale of the kernel"}
+    figure, axes = canvas(len(games), len(titles), width=13, height=2.4)
+    rng = np.random.default_rng(0)
+    for row, game in zip(axes, games, strict=True):
+        for ax, (column, title) in zip(row, titles.items(), strict=True):
+            adapted = column in ("alpha", "scale")
+            for label in labels:
+                own = table[(table["game"] == game) & (table["variant"] == label)]
+                if len(own) and (not adapted or own[column].nunique() > 1):
+                    steps, values = _curves(own, column, 1 if adapted else 5)
+                    value, low, high = band([values], rng)
+                    line(ax, steps, value, label, low=low, high=high)
+            if column == "bias":
+                ax.axhline(0, color=GREY, lw=0.8)
+            caption(ax, f"{game}: {title}", "step" if game == games[-1] else "")
+    legend_below(figure, axes[0, 0], columns=4)
+    figure.suptitle(
+        "IQM, means of 5 tests, 95% bootstrap bands; dashed: with the covariances of the heads", fontsize=10
+    )
     return figure
 
 
@@ -191,7 +224,7 @@ def _final_returns(
         ax.legend(frameon=False, fontsize=7)
         caption(ax, "final return", "learning rate")
     else:
-        ax.set_xticks(range(len(labels)), labels, rotation=20, ha="right", fontsize=7)
+        ax.set_xticks(range(len(labels)), labels, rotation=40, ha="right", rotation_mode="anchor", fontsize=7)
         caption(ax, "final return")
 
 

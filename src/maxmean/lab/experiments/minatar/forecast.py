@@ -154,9 +154,13 @@ def _remarks(settings: Settings, together: Calibration | None) -> list[str]:
         ]
     else:
         lines = [
-            "Tests and bias estimates are timed on untrained agents, whose episodes are short: trained ones take longer.",
-            f"Other games than {settings.games[0]} are counted as taking the same, though Seaquest takes an eighth more.",
+            "Tests and bias estimates are timed on untrained agents, whose episodes are short: trained ones take longer."
         ]
+        if len({*settings.games}) > 1:
+            first = settings.games[0]
+            lines.append(
+                f"Other games than {first} are counted as taking the same, though Seaquest takes an eighth more."
+            )
     return [*lines, "On a cluster: the same command with --engine ray --address auto instead of --dry-run."]
 
 

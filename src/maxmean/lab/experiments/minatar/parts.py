@@ -49,13 +49,14 @@ def adapted(ends: Ends, game: str) -> dict[str, Measured]:
 
 
 def adaptive_numbers(ends: Ends) -> dict[str, Measured]:
-    """D3: the bias with both step sizes, and alpha."""
+    """D3: the bias with both step sizes, the mean Q that it is compared with, and alpha."""
     numbers = {}
     for game in ends.games:
         for name, said in ((ADAPTIVE, ""), (SLOWLY_ADAPTIVE, " with step size 1e-5")):
             if name in ends.variants(game):
                 numbers[f"{game}: bias{said}"] = Measured.mean(ends("bias", game, name))
         if ADAPTIVE in ends.variants(game):
+            numbers[f"{game}: mean Q"] = Measured.mean(ends("value", game, ADAPTIVE))
             numbers[f"{game}: final alpha"] = Measured.mean(ends("alpha", game, ADAPTIVE))
     return numbers
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -17,7 +18,7 @@ from ...experiment import Experiment, Results, Shard
 from ...settings import limited
 from ...tables import TableLayout
 from ...tasks import Task
-from .figures import fifths_figure, game_figure, long_figure, rates_figure
+from .figures import fifths_figure, game_figure, long_figure, paired_figure, rates_figure
 from .groups import LARGEST, SEEDS_APART, Group, place, rates_of
 from .variants import HEADS, LABELS, MAXMIN, MIDDLE_RATE, PAIRED, SINGLE, power
 
@@ -62,7 +63,7 @@ LONGER = (
 """What the study has of the paper's five million steps. A part of a claim is judged on them as soon as all runs that it compares
 are among them: :mod:`.lengths` has the rule."""
 NEW_AGENTS = tuple(f"{game}@10^-4.5 {agents}" for agents in (PAIRED[0], " ".join(PAIRED[1:])) for game in GAMES)
-"""Agents that the paper does not have: KE*-BDQN, and those that were run after it."""
+"""Agents that the paper does not have: KE*-BDQN, and those that were run after it. A shard is known by its agents' order."""
 FIFTHS = tuple(f"{name}_fifth_{fifth}" for name in ("value", "bias") for fifth in range(5))
 COUNTED = ("epsilon", "episodes", "bias_pairs", "diverged")
 MEASURED = ("test_return", "bias", "bias_error", "alpha", "scale", "loss", "value", "train_return", *FIFTHS)
@@ -71,7 +72,8 @@ TEXTS = ("agent", "variant", "game")
 SMALLER = "--set rates_apart=true trains one learning rate at a time"
 """What to do where a shard with several learning rates is too large."""
 _OTHERS = (
-    "what a further group has must be other runs than those there are (--set besides= leaves all further groups out)"
+    "what a further group has must be other runs than those there are: every agent on every game is run anyway "
+    "(--set besides= leaves all further groups out)"
 )
 
 
@@ -217,6 +219,7 @@ class MinAtarStudy(Experiment[Settings]):
             runs = len(part["agents"]) * len(part["seeds"]) * len(rates_of(part))
             limited(f"runs of {self.brief(part)}", runs, MOST_RUNS)
         known: dict[tuple[str, str, str, int], set[int]] = {}
+        further = settings.further
         for group in (*settings.groups, *settings.left_out):
             for name, rate in product(group.agents, group.learning_rates):
                 try:
@@ -227,16 +230,15 @@ class MinAtarStudy(Experiment[Settings]):
                 seeds, own = known.setdefault(run, set()), {*group.seeds_among(settings.seeds)}
                 if twice := seeds & own:
                     where = f"{group.game} with the learning rate {run[1]} has the agent {name} twice"
-                    added = group.seeds is not None or group.steps is not None
-                    raise LabError(f"{where} with the seed {min(twice)}; {_OTHERS}" if added else where)
+                    raise LabError(f"{where} with the seed {min(twice)}; {_OTHERS}" if group in further else where)
                 seeds |= own
 
     def remarks(self, settings: Settings) -> Sequence[str]:
         lines = []
         if added := ", ".join(map(str, settings.added)):
             lines.append(f"Besides every agent on every game: {added}. --set besides= leaves that out.")
-        if left_out := ", ".join(map(str, settings.left_out)):
-            lines.append(f"Left out, since the game is not run: {left_out}.")
+        for game, count in Counter(group.game for group in settings.left_out).items():
+            lines.append(f"Left out, since {game} is not run: {count} further group{'s' * (count > 1)}.")
         return lines
 
     def shards(self, settings: Settings, seed: int) -> list[Shard]:
@@ -329,6 +331,8 @@ class MinAtarStudy(Experiment[Settings]):
                 found[f"{game}-rates"] = rates_figure(results, game)
         for game in dict.fromkeys(game for table in results.apart.values() for game in table["game"]):
             found[f"{game}-long"] = long_figure(results, game)
+        if results.table["variant"].isin(LABELS[name] for name in PAIRED).any():
+            found["paired"] = paired_figure(results)
         return found | {"fifths": fifths_figure(results)}
 
 

@@ -20,9 +20,10 @@ def _label(name: str) -> str:
     return f"{kind}({float(number):g})" if colon else kind
 
 
+PAPERS = (*SINGLE, *MAXMIN, *HEADS)
 PAIRED = ("ke*-bdqn", "te*-bdqn:0.1", "ada-te*-bdqn:1e-4", "ada-ke*-bdqn:1e-4")
 """Beyond the paper: the same statistic with the covariances of the heads, which are trained on the same data."""
-LABELS = {name: _label(name) for name in (*SINGLE, *MAXMIN, *HEADS, *PAIRED)}
+LABELS = {name: _label(name) for name in (*PAPERS, *PAIRED)}
 """How tables and figures call each of them: what :mod:`maxmean.deep` says, which takes JAX to ask."""
 VARIANTS = tuple(LABELS[name] for name in (*SINGLE, *MAXMIN, "bdqn", "ke-bdqn", *_TE, *_ADA))
 """The paper's, in the order of the claims' numbers."""

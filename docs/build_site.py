@@ -30,9 +30,9 @@ from maxmean.lab.store import Store
 CLASSES = "<!-- classes -->"
 MAP = re.compile(r"<!-- map: ([a-z-]+) -->")
 MAPS: dict[str, Callable[[Results[Any]], Figure]] = {"which": estimator_map, "ads": region_map}
-CURVE = re.compile(r"<!-- curve: ([a-z*-]+) -->")
+CURVE = re.compile(r"<!-- curve: ([a-z-]+) -->")
 LONG = re.compile(r"<!-- five million steps: ([a-z_]+) -->")
-PAIRED = "<!-- paired agents -->"
+PAIRED = re.compile(r"<!-- paired agents -->")
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.S)
 ROLE = re.compile(r":(?:func|class|mod|meth|data|attr):`~?([^`]+)`")
 
@@ -55,7 +55,7 @@ def class_table() -> str:
 def on_page_content(content: str, **_: Any) -> str:
     """Put curves and formulas in their places."""
     content = CURVE.sub(lambda found: curve(found[1]), content)
-    content = content.replace(PAIRED, paired_curves() if PAIRED in content else "")
+    content = PAIRED.sub(lambda _: paired_curves(), content)
     content = LONG.sub(lambda found: long_curves(found[1]), content)
     content = MAP.sub(lambda found: drawn_map(found[1]), content)
     return FORMULA.sub(lambda found: formula(html.unescape(found[2]), block=found[1] == "div"), content)
@@ -101,9 +101,10 @@ def paired_curves() -> str:
 
 @cache
 def curve(agent: str) -> str:
-    """Test return and bias of an agent's variants over time in each game, and their means over the last tenth."""
+    """Test return and bias of an agent's variants over time in each game, paired or not, and their means over the last tenth."""
     table = shipped("minatar").table
-    own = table[(table["agent"] == agent) & (table["learning_rate"] == MIDDLE_RATE)]
+    unpaired = table["agent"].str.replace("*", "")
+    own = table[(unpaired == agent) & (table["learning_rate"] == MIDDLE_RATE)]
     if own.empty:
         raise ValueError(f"there is no curve of {agent!r} in the shipped study")
     games = list(dict.fromkeys(own["game"]))

@@ -23,7 +23,7 @@ from maxmean.lab.store import Store
 from seldom import slow
 
 ROOT = Path(__file__).parents[1]
-OTHERS = sorted({variant.partition(":")[0] for variant in LABELS} - {"dqn", "bdqn"})
+OTHERS = sorted({variant.partition(":")[0].replace("*", "") for variant in LABELS} - {"dqn", "bdqn"})
 """Agents of the study, but those whose curves other tests draw too."""
 
 
@@ -141,10 +141,10 @@ def test_every_algorithm_has_its_page_and_every_page_its_curve(build: ModuleType
     for name, text in pages.items():
         assert "$$" in text
         assert f"--agent {name}" in text
-        studied = [variant.partition(":")[0] for variant in LABELS]
-        of_page = [each.name for each in REGISTRY if each.unpaired == name and each.name in studied]
-        assert build.CURVE.findall(text) == of_page, f"a curve for each agent of the study: {name}"
-        assert {*of_page} <= {*build.shipped("minatar").table["agent"]}
+        agents = {each.name for each in REGISTRY if each.unpaired == name}
+        studied = agents & {variant.partition(":")[0] for variant in LABELS}
+        assert build.CURVE.findall(text) == [name] * bool(studied), f"a curve for each agent of the study: {name}"
+        assert studied <= {*build.shipped("minatar").table["agent"]}
 
 
 @pytest.mark.parametrize("name", ["bdqn", *slow("dqn", *OTHERS)])
@@ -162,6 +162,12 @@ def test_the_reference_has_every_agents_class(build: ModuleType) -> None:
 def test_a_curve_says_how_many_seeds_it_shows(build: ModuleType) -> None:
     assert "MinAtar, 5 seeds (20 of dqn on breakout; 20 of dqn on seaquest), learning rate" in build.curve("dqn")
     assert "MinAtar, 5 seeds, learning rate" in build.curve("bdqn")
+
+
+def test_a_curve_shows_the_paired_agent_too(build: ModuleType) -> None:
+    shown = {cell for cell in re.findall(r"<td>([^<]*)</td>", build.curve("ke-bdqn")) if "bdqn" in cell}
+    assert shown == {"ke-bdqn", "ke*-bdqn"}
+    assert ">ada-ke*-bdqn(0.0001)</td>" in build.curve("ada-ke-bdqn")
 
 
 def test_each_game_counts_alike_however_many_seeds_it_has() -> None:
@@ -187,6 +193,13 @@ def test_longer_runs_are_drawn_where_the_note_speaks_of_them(build: ModuleType) 
     drawn = build.on_page_content("<!-- five million steps: breakout -->")
     assert drawn.startswith('<figure class="curve"><svg')
     assert "ke-bdqn with 10^-5: 5 seeds, 5 million" in drawn
+
+
+def test_agents_with_the_paired_statistic_are_drawn_where_the_note_speaks_of_them(build: ModuleType) -> None:
+    assert build.PAIRED.search((ROOT / "docs" / "notes" / "minatar.md").read_text())
+    drawn = build.on_page_content("<!-- paired agents -->")
+    assert drawn.startswith('<figure class="curve"><svg')
+    assert "seaquest: scale of the kernel" in drawn
 
 
 def test_all_formulas_of_the_pages_can_be_shown(build: ModuleType) -> None:

@@ -1128,6 +1128,9 @@ def test_agents_with_the_paired_statistic_are_drawn_beside_those_without(shipped
         }
         points = {len(np.asarray(line.get_xdata())) for line in lines.values()}
         assert points == {20 if k % 4 < 2 else 100}
+    freeway = shipped.table[(shipped.table["game"] == "freeway") | ~shipped.table["variant"].isin(BEYOND)]
+    alone = paired_figure(replace(shipped, table=freeway))
+    assert {ax.get_title(loc="left").partition(":")[0] for ax in alone.axes} == {"freeway"}
     study = in_three_rates()
     other = study.table[study.table["learning_rate"] == 1e-4].assign(
         variant="ke*-bdqn"

@@ -99,7 +99,7 @@ def paired_figure(results: Results[Settings]) -> Figure:
     paired = [LABELS[name] for name in PAIRED]
     labels = [label for star in paired for label in (star.replace("*", ""), star) if label in {*table["variant"]}]
     table = table[table["variant"].isin(labels)]
-    games = [game for game in results.settings.games if game in {*table["game"]}]
+    games = [game for game in results.settings.games if game in {*table.loc[table["variant"].isin(paired), "game"]}]
     titles = {"test_return": "test return", "bias": "bias of Q", "alpha": "alpha", "scale": "scale of the kernel"}
     figure, axes = canvas(len(games), len(titles), width=13, height=2.4)
     rng = np.random.default_rng(0)
@@ -115,7 +115,7 @@ def paired_figure(results: Results[Settings]) -> Figure:
             if column == "bias":
                 ax.axhline(0, color=GREY, lw=0.8)
             caption(ax, f"{game}: {title}", "step" if game == games[-1] else "")
-    legend_below(figure, axes[0, 0], columns=4)
+    legend_below(figure, max(axes[:, 0], key=lambda ax: len(ax.lines)), columns=4)
     figure.suptitle(
         "IQM, means of 5 tests, 95% bootstrap bands; dashed: with the covariances of the heads", fontsize=10
     )

@@ -17,8 +17,9 @@ from page_parts import as_table, game_title, with_interval
 from maxmean.lab.claims import MARGIN, NOT_JUDGED, Measured, Verdict, as_markdown
 from maxmean.lab.experiment import Results
 from maxmean.lab.experiments import EXPERIMENTS
+from maxmean.lab.experiments.minatar.beyond import PLAIN_KE, PLAIN_TE
 from maxmean.lab.experiments.minatar.ends import Ends
-from maxmean.lab.experiments.minatar.parts import LOWEST, near_zero
+from maxmean.lab.experiments.minatar.parts import near_zero
 from maxmean.lab.experiments.minatar.study import Settings
 from maxmean.lab.experiments.minatar.variants import ADAPTIVE, LABELS, PAIRED, PAPERS, power
 
@@ -31,7 +32,7 @@ BEST_OF_OTHERS = re.compile(r"(?P<what>.*the best of \d+ others?) \((?P<name>.*)
 """A part that compares with the best of several agents, and which that was."""
 FIFTH = 200_000
 """Steps of a fifth of the first million."""
-WITH_PAIRED = ("ke-bdqn", LOWEST, ADAPTIVE, *(LABELS[name] for name in PAIRED))
+WITH_PAIRED = (PLAIN_KE, PLAIN_TE, ADAPTIVE, *(LABELS[name] for name in PAIRED))
 """The agents beyond the paper, and those of the paper that they are compared with."""
 CLOSEST = ("scdqn(2)", "scdqn(3)", "te-bdqn(0.2)", "te-bdqn(0.3)")
 """The agents without adaptation whose bias is nearest to zero."""

@@ -153,6 +153,7 @@ def test_adaptation_with_and_without_covariances(page: str, ends: Ends) -> None:
     gaps = {game: farther(ends, game, PAIRED_ADA_TE, ADAPTIVE) for game in ends.games}
     assert [game for game, gap in gaps.items() if gap.low > 0] == ["freeway"]
     assert not [game for game, gap in gaps.items() if gap.high < 0]
+    assert "ends clearly nearer to zero with it in no game, and farther in Freeway." in (DOCS / "bias.md").read_text()
     told = "There `ada-te*-bdqn` ends clearly farther from zero than Ada-TE-BDQN. In the other four games the size of their"
     assert f"{told} biases cannot be told apart at the end." in page
     told = "At the end the bias is clearly farther from zero in Freeway, and in the other games the two cannot be told apart"

@@ -1132,9 +1132,8 @@ def test_agents_with_the_paired_statistic_are_drawn_beside_those_without(shipped
     alone = paired_figure(replace(shipped, table=freeway))
     assert {ax.get_title(loc="left").partition(":")[0] for ax in alone.axes} == {"freeway"}
     study = in_three_rates()
-    other = study.table[study.table["learning_rate"] == 1e-4].assign(
-        variant="ke*-bdqn"
-    )  # not with the rate that is judged
+    # not with the rate that is judged
+    other = study.table[study.table["learning_rate"] == 1e-4].assign(variant="ke*-bdqn")
     assert "paired" not in MINATAR.figures(replace(study, table=pd.concat([study.table, other])))
     late = shipped.table[(shipped.table["game"] == "asterix") & (shipped.table["variant"] == "ada-ke*-bdqn(0.0001)")]
     five = late[(late["step"] > 950_000) & (late["learning_rate"] == MIDDLE_RATE)].groupby("seed")["bias"].mean()

@@ -1,7 +1,7 @@
 """A run: everything about a training that changes, as one pytree, and where its random numbers come from.
 
 They come from the run's key and a number, such as the step's, so a run has no generator whose state could be lost, and the same
-run gives the same numbers however it is cut into pieces.
+run draws the same numbers however it is cut into pieces.
 """
 
 from __future__ import annotations

@@ -94,12 +94,11 @@ def paired_figure(results: Results[Settings]) -> Figure:
 
     A point of return and bias is the mean of five successive tests.
     """
-    rate = middle_rate(results.settings.learning_rates)
-    table = results.table[results.table["learning_rate"] == rate]
+    table = results.table[results.table["learning_rate"] == middle_rate(results.settings.learning_rates)]
     paired = [LABELS[name] for name in PAIRED]
     labels = [label for star in paired for label in (star.replace("*", ""), star) if label in {*table["variant"]}]
     table = table[table["variant"].isin(labels)]
-    games = [game for game in results.settings.games if game in {*table.loc[table["variant"].isin(paired), "game"]}]
+    games = paired_games(results)
     titles = {"test_return": "test return", "bias": "bias of Q", "alpha": "alpha", "scale": "scale of the kernel"}
     figure, axes = canvas(len(games), len(titles), width=13, height=2.4)
     rng = np.random.default_rng(0)
@@ -108,7 +107,7 @@ def paired_figure(results: Results[Settings]) -> Figure:
             adapted = column in ("alpha", "scale")
             for label in labels:
                 own = table[(table["game"] == game) & (table["variant"] == label)]
-                if len(own) and (not adapted or own[column].nunique() > 1):
+                if len(own) and (not adapted or _adapts(own, column)):
                     steps, values = _curves(own, column, 1 if adapted else 5)
                     value, low, high = band([values], rng)
                     line(ax, steps, value, label, low=low, high=high)
@@ -120,6 +119,13 @@ def paired_figure(results: Results[Settings]) -> Figure:
         "IQM, means of 5 tests, 95% bootstrap bands; dashed: with the covariances of the heads", fontsize=10
     )
     return figure
+
+
+def paired_games(results: Results[Settings]) -> list[str]:
+    """The games on which agents with the paired statistic were run with the learning rate that is judged."""
+    judged = results.table["learning_rate"] == middle_rate(results.settings.learning_rates)
+    own = results.table[judged & results.table["variant"].isin([LABELS[name] for name in PAIRED])]
+    return [game for game in results.settings.games if game in {*own["game"]}]
 
 
 def long_figure(results: Results[Settings], game: str) -> Figure:
@@ -177,9 +183,9 @@ def _longer_runs(results: Results[Settings], game: str) -> list[tuple[str, pd.Da
     return [*found.values()]
 
 
-def _adapts(runs: pd.DataFrame) -> bool:
-    """Whether the runs of a variant adapt their alpha."""
-    return bool(runs["alpha"].nunique() > 1)
+def _adapts(runs: pd.DataFrame, column: str = "alpha") -> bool:
+    """Whether the runs of a variant adapt their alpha, or the scale of their kernel."""
+    return bool(runs[column].nunique() > 1)
 
 
 def _columns(table: pd.DataFrame) -> list[list[str]]:

@@ -18,9 +18,9 @@ from ...experiment import Experiment, Results, Shard
 from ...settings import limited
 from ...tables import TableLayout
 from ...tasks import Task
-from .figures import fifths_figure, game_figure, long_figure, paired_figure, rates_figure
+from .figures import fifths_figure, game_figure, long_figure, paired_figure, paired_games, rates_figure
 from .groups import LARGEST, SEEDS_APART, Group, place, rates_of
-from .variants import HEADS, LABELS, MAXMIN, MIDDLE_RATE, PAIRED, SINGLE, middle_rate, power
+from .variants import HEADS, LABELS, MAXMIN, MIDDLE_RATE, PAIRED, SINGLE, power
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -331,8 +331,7 @@ class MinAtarStudy(Experiment[Settings]):
                 found[f"{game}-rates"] = rates_figure(results, game)
         for game in dict.fromkeys(game for table in results.apart.values() for game in table["game"]):
             found[f"{game}-long"] = long_figure(results, game)
-        judged = results.table["learning_rate"] == middle_rate(results.settings.learning_rates)
-        if results.table.loc[judged, "variant"].isin([LABELS[name] for name in PAIRED]).any():
+        if paired_games(results):
             found["paired"] = paired_figure(results)
         return found | {"fifths": fifths_figure(results)}
 
